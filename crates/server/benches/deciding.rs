@@ -1,4 +1,4 @@
-//! How long a decision takes from the person to whoever waits: by a POST over a socket, and by another
+//! The time from a person's decision to the waiting task: by a POST over a socket, and by another
 //! process with the same store; and a thousand waits at once, decided in any order.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
@@ -15,7 +15,7 @@ use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
 use hookwright_store::SqliteStore;
 
 fn main() {
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let (rounds, many) = if is_bench { (200, 1000) } else { (3, 10) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -50,7 +50,7 @@ fn wait(session: &str, number: usize) -> NewWait {
     NewWait { key: Some(key), timeout: Duration::from_secs(3600), ..NewWait::default() }
 }
 
-/// The times from just before a decision until whoever waits has it, sorted.
+/// The times from just before a decision until the waiting task has it, sorted.
 async fn one_by_one(
     desk: &WaitDesk,
     rounds: usize,

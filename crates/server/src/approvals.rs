@@ -1,5 +1,4 @@
-//! [`Approvals`]: everything that can be asked about waits and done with them, wherever a person is:
-//! at the page, in the terminal, behind a chat tool.
+//! [`Approvals`]: lists and answers waits, for the page, the terminal and chat tools alike.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,58 +22,58 @@ pub struct Approvals {
     pub(crate) port_turns: PortTurns,
 }
 
-/// What somebody says to a wait.
+/// An answer to a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// The word.
+    /// The word that decides, such as `approve`.
     pub action: String,
-    /// What they want to say with it.
+    /// The comment, if any.
     pub message: Option<String>,
-    /// Who says it, as far as that is known.
+    /// Who answers, as far as that is known.
     pub by: String,
-    /// Where it comes from, as far as that is known.
+    /// Where the answer comes from, as far as that is known.
     pub origin: Origin,
-    /// All of it, for later hooks; `None` where the word and the message are all.
+    /// The whole answer, for later hooks; `None` if it has only a word and a message.
     pub whole: Option<Value>,
 }
 
 /// Where an answer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The keys of a person who watches the session; a program does not reach them.
+    /// A key that a person pressed in the live view; a program cannot press it.
     View,
     /// A command: the process with this id.
     Process(u32),
     /// A connection from this machine: the addresses of both ends.
     Connection {
-        /// That of the program that answers.
+        /// The address of the answering program.
         client: SocketAddr,
-        /// Ours.
+        /// The address of this listener.
         server: SocketAddr,
     },
     /// Another machine.
     Elsewhere,
 }
 
-/// What that led to.
+/// Result of [`Approvals::say`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// It counts.
+    /// The answer counts.
     Counts(Box<Wait>),
     /// The wait had ended before; its state says how.
     TooLate(Box<Wait>),
-    /// The word means nothing here, and the wait stays.
+    /// The word is not one of the offered ones; the wait stays open.
     NoSuchWord(Box<Wait>),
-    /// It comes from inside the session that asks: from its agent, a hook, or what they have started. A
-    /// person outside has to answer, and the wait stays.
+    /// The answer comes from inside the session that asks: from its agent, a hook, or a process
+    /// that they started. A person outside must answer; the wait stays open.
     FromInside(Box<Wait>),
     /// There is no such wait.
     Unknown,
 }
 
 impl Approvals {
-    /// The waits of this folder, kept in this store. `may_run` says of the keeper of a wait whether it
-    /// may still run.
+    /// The waits of this folder, in this store. `may_run` returns whether a wait's keeper may still
+    /// be running.
     pub fn of_folder(
         folder: &Path,
         store: Arc<dyn Store>,
@@ -86,18 +85,17 @@ impl Approvals {
         Ok(Self { is_inside: |_, _| false, waits, key, bells, port_turns })
     }
 
-    /// The same, where answers from inside the session that asks do not count. `is_inside` says which
-    /// those are.
+    /// Rejects answers for which `is_inside` returns true: those from inside the session that asks.
     pub fn refusing(self, is_inside: fn(&Wait, Origin) -> bool) -> Self {
         Self { is_inside, ..self }
     }
 
-    /// Those that can be answered now, oldest first.
+    /// The waits that can be answered now, oldest first.
     pub fn waiting(&self) -> Result<Vec<Wait>, WaitError> {
         self.waits.waiting(now_ms())
     }
 
-    /// The wait with this id, as it is now.
+    /// The wait with this id, in its current state.
     pub fn get(&self, id: &str) -> Result<Option<Wait>, WaitError> {
         self.waits.get(id, now_ms())
     }
@@ -110,17 +108,17 @@ impl Approvals {
         }
     }
 
-    /// Where a wait can be answered.
+    /// The address at which a wait can be answered.
     pub fn url_of(&self, wait: &Wait) -> String {
         format!("{}/callback/{}", wait.base_url, self.key.token(&wait.id))
     }
 
-    /// Whether the process that asks may still run.
+    /// Whether the asking process may still be running.
     pub fn is_attended(&self, wait: &Wait) -> bool {
         self.waits.is_attended(wait)
     }
 
-    /// Answers a wait. Of many answers the first counts, wherever they come from.
+    /// Answers a wait. The first answer counts, wherever it comes from.
     pub fn say(&self, id: &str, said: Said) -> Result<Told, WaitError> {
         let now_ms = now_ms();
         let Some(wait) = self.waits.get(id, now_ms)? else {
@@ -148,8 +146,8 @@ impl Approvals {
     }
 }
 
-/// The words to offer for a wait, each once: those of the hook, and always one that goes on and one
-/// that does not.
+/// The words to offer for a wait, without duplicates: the hook's words, and always one that
+/// approves and one that rejects.
 pub fn offered_words(wait: &Wait) -> Vec<(String, Word)> {
     let mut words: Vec<(String, Word)> = Vec::new();
     for word in &wait.offered {
@@ -174,7 +172,7 @@ pub fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// A time as scripts and journals read it: ISO 8601 in UTC.
+/// A time in ISO 8601 and UTC, as in journals.
 pub fn iso(ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

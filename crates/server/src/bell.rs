@@ -1,9 +1,9 @@
-//! [`Bells`]: how a process that waits for an answer hears that there is one.
+//! [`Bells`]: wake a process that waits for an answer.
 //!
-//! The decision itself is in the store; a bell only says which question to look at. Each process that waits
-//! has a bell of its own, a named pipe in the state folder, and its questions name that bell. So an answer
-//! wakes one process, however many wait, and a process that waits costs nothing until then. (Watches of the
-//! file system, which would need no pipe, are limited to 128 for each user.)
+//! The decision is in the store; a bell only says which question to check. Each waiting process has
+//! its own bell, a named pipe in the state folder, and its questions name that bell. So an answer
+//! wakes one process, however many wait, and waiting costs nothing. (File system watches would need
+//! no pipe, but each user has only 128.)
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ use crate::{limits, signing_key};
 /// The folder of all bells, in the state folder.
 const FOLDER: &str = "bells";
 
-/// Its time of change says when bells without an owner were removed last.
+/// A file whose modification time says when orphaned bells were last removed.
 const SWEPT: &str = "swept";
 
 /// The bells of one state folder.
@@ -35,8 +35,8 @@ impl Bells {
         Self { folder: folder.join(FOLDER) }
     }
 
-    /// Tells the process that asks a question to look at it. If that fails, the process finds the answer
-    /// with its next look, so the failure is not reported.
+    /// Tells the asking process to check a question. A failure is not reported, since the process
+    /// finds the answer with its next regular check.
     pub(crate) fn ring(&self, wait: &Wait) {
         let _ = self.try_ring(&wait.bell, &wait.id);
     }
@@ -47,15 +47,15 @@ impl Bells {
         }
         let path = self.folder.join(bell);
         match open(&path, OFlags::WRONLY) {
-            // A write of this size arrives whole or not at all.
+            // A write of this size is atomic.
             Ok(mut pipe) => pipe.write_all(format!("{id}\n").as_bytes()),
-            // Its owner was killed.
+            // The bell's owner was killed.
             Err(Errno::NXIO) => fs::remove_file(&path),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A new bell, for this process. Removes those whose owners were killed, if that is due.
+    /// A new bell for this process. Also removes orphaned bells, if that is due.
     #[cfg(target_os = "linux")]
     pub(crate) fn hang(&self) -> io::Result<HungBell> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
@@ -66,12 +66,12 @@ impl Bells {
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, readable_by_us, 0)?;
         let file = BellFile(path);
         let pipe = open(&file.0, OFlags::RDONLY)?;
-        // With one who could write, the pipe is never at its end.
+        // While a writer has the pipe open, reading never returns end of file.
         let silent_ringer = open(&file.0, OFlags::WRONLY)?;
         Ok(HungBell { name, pipe, silent_ringer, file })
     }
 
-    /// Elsewhere the process looks now and then.
+    /// On other systems the process polls.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn hang(&self) -> io::Result<HungBell> {
         Err(io::ErrorKind::Unsupported.into())
@@ -89,12 +89,12 @@ impl Bells {
         }
     }
 
-    /// Removes the bells whose owners were killed.
+    /// Removes bells whose owners were killed.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let Ok(found) = entry.metadata() else { continue };
-            // A new one is not open yet for a moment.
+            // The owner of a new one may not have opened it yet.
             let is_new = found.modified().is_ok_and(|at| !is_older_than(at, limits::BELL_AGE_MIN));
             if found.file_type().is_fifo()
                 && !is_new
@@ -108,7 +108,7 @@ impl Bells {
 
 /// A bell of this process, until it is dropped.
 pub(crate) struct HungBell {
-    /// By which others find it.
+    /// Name of the pipe, which questions refer to.
     pub(crate) name: String,
     pipe: File,
     silent_ringer: File,
@@ -120,13 +120,13 @@ struct BellFile(PathBuf);
 
 impl Drop for BellFile {
     fn drop(&mut self) {
-        // A pipe that stays behind is removed by the next process that finds it without a reader.
+        // If this fails, the next process that finds the pipe without a reader removes it.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl HungBell {
-    /// Listens, from inside a runtime.
+    /// Listens, inside a runtime.
     pub(crate) fn listen(self) -> io::Result<Listening> {
         let Self { pipe, silent_ringer, file, .. } = self;
         let pipe = tokio::net::unix::pipe::Receiver::from_file(pipe)?;
@@ -134,17 +134,17 @@ impl HungBell {
     }
 }
 
-/// A bell that is listened to.
+/// A bell that this process listens to.
 pub(crate) struct Listening {
     pipe: tokio::net::unix::pipe::Receiver,
-    /// The beginning of an id, whose end is read next.
+    /// The beginning of an id whose rest is read next.
     cut_off: Vec<u8>,
     _silent_ringer: File,
     _file: BellFile,
 }
 
 impl Listening {
-    /// The questions that it was rung for since the last time. Waits until there is one.
+    /// The questions that it was rung for since the last call. Waits until there is one.
     pub(crate) async fn rung(&mut self) -> Vec<String> {
         let mut buffer = [0; limits::BELL_BYTES_AT_ONCE];
         loop {
@@ -165,7 +165,7 @@ impl Listening {
         let end = self.cut_off.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let whole: Vec<u8> = self.cut_off.drain(..end).collect();
         if self.cut_off.len() > limits::BELL_BYTES_AT_ONCE {
-            // No id is that long: something else was written.
+            // No id is that long: another program wrote this.
             self.cut_off.clear();
         }
         let lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -173,7 +173,7 @@ impl Listening {
     }
 }
 
-/// Opens a bell, and nothing else that somebody may have put in its place. Doesn't wait for the other end.
+/// Opens a bell, without waiting for the other end, and fails if the file is not a pipe.
 fn open(path: &Path, how: OFlags) -> Result<File, Errno> {
     let flags = how | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -181,13 +181,13 @@ fn open(path: &Path, how: OFlags) -> Result<File, Errno> {
     if is_pipe { Ok(file) } else { Err(Errno::INVAL) }
 }
 
-/// Whether this can be a bell's name; it comes from a record and becomes part of a path.
+/// Whether this is a valid bell name; it comes from a record and becomes part of a path.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 fn is_older_than(at: SystemTime, age: Duration) -> bool {
-    // A time in the future is that of a clock that was set back.
+    // A time in the future means that the clock was set back.
     at.elapsed().map_or(true, |elapsed| elapsed >= age)
 }
 

@@ -1,7 +1,7 @@
-//! [`Board`]: what the page of sessions shows, looked up in the store.
+//! [`Board`]: reads the data of the sessions page from the store.
 //!
-//! It belongs to no session: everything that runs, wherever it does, writes into the store, and the board
-//! reads it there. Who may look: `gate.rs`; what is asked for: `routes.rs`; how it looks: `page.rs`.
+//! The board belongs to no session: every process writes into the store, and the board reads it
+//! there. `gate.rs` controls access, `routes.rs` handles requests, `page.rs` renders.
 
 mod checkpoints;
 mod chronicle;
@@ -37,10 +37,10 @@ use self::rows::What;
 use crate::approvals::Approvals;
 use crate::limits;
 
-/// Entries of a journal that are read at once when one is looked for.
+/// Entries per read when the board searches a journal.
 const ENTRIES_AT_ONCE: u64 = 64;
 
-/// What the page of sessions shows.
+/// The data of the sessions page.
 pub struct Board {
     store: Arc<dyn Store>,
     approvals: Arc<Approvals>,
@@ -49,57 +49,57 @@ pub struct Board {
     chronicles: Chronicles,
 }
 
-/// A session as the store knows it.
+/// A session, as stored.
 pub(crate) struct SeenSession {
     pub(crate) record: SessionRecord,
-    /// The record's, or `cut_off` for one that nobody runs although it has not ended.
+    /// The record's status, or `cut_off` for a session that has not ended but has no process.
     pub(crate) status: SessionStatus,
     /// The process that runs it.
     pub(crate) process: Option<u32>,
     pub(crate) place: Place,
-    /// Of its record.
+    /// Version of the record.
     version: u64,
 }
 
 impl SeenSession {
-    /// All that is known of it follows from these.
+    /// Everything that the session's display depends on.
     fn facts(&self) -> impl Hash {
         let SeenSession { record, status, process, version, .. } = self;
         (&record.workspace, &record.name, &record.start_time, version, status, process)
     }
 }
 
-/// What was said in one turn of an agent.
+/// The conversation of one turn of an agent.
 pub(crate) struct SeenTurn {
     pub(crate) session: SeenSession,
-    /// From 1.
+    /// Number from 1.
     pub(crate) stage: u32,
     pub(crate) stage_name: String,
-    /// From 1; 0 is the delivery of raw output after the last one.
+    /// Number from 1; 0 is the delivery of raw output after the last iteration.
     pub(crate) iteration: u32,
     pub(crate) texts: TurnTexts,
 }
 
-/// What the first page shows.
+/// Content of the first page.
 pub(crate) struct Overview {
     pub(crate) sessions: Vec<SeenSession>,
-    /// There are older ones.
+    /// Whether there are older sessions.
     pub(crate) are_more: bool,
     pub(crate) questions: Vec<Question>,
 }
 
-/// What the page of a session shows.
+/// Content of a session's page.
 pub(crate) struct Story {
     pub(crate) session: SeenSession,
     pub(crate) told: Told,
-    /// Its own, and those of the sessions that its hooks have started.
+    /// The session's questions, and those of the sessions that its hooks started.
     pub(crate) questions: Vec<Question>,
-    /// The sessions that its hooks have started, by their names.
+    /// The sessions that its hooks started, by name.
     pub(crate) children: HashMap<String, SeenSession>,
 }
 
 impl Story {
-    /// Names all that its page is made from: the same name, the same page.
+    /// A hash of everything that the page depends on: an equal hash means an equal page.
     pub(crate) fn facts(&self) -> u64 {
         let Self { session, told, questions, children } = self;
         let mut hasher = DefaultHasher::new();
@@ -115,31 +115,31 @@ impl Story {
     }
 }
 
-/// What is or was asked.
+/// A question to a person, open or answered.
 pub(crate) struct Question {
     pub(crate) wait: Wait,
-    /// Somebody runs who would use an answer at once.
+    /// Whether a running process would use an answer at once.
     pub(crate) is_attended: bool,
 }
 
-/// Which session, and which of its rows.
+/// Selects a session and some of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Which {
     pub(crate) name: String,
-    /// Where sessions of all projects are shown.
+    /// Set if the board shows all projects.
     pub(crate) project: Option<String>,
-    /// Only the rows before this one.
+    /// Only rows before this one.
     pub(crate) before: Option<u64>,
 }
 
 impl Board {
-    /// What is in this store: of one project, or of all.
+    /// A board of this store, for one project or for all.
     pub fn new(store: Arc<dyn Store>, approvals: Approvals, project: Option<String>) -> Self {
         let chronicles = Chronicles::default();
         Self { store, approvals: Arc::new(approvals), project, chronicles }
     }
 
-    /// Whether sessions of all projects are shown.
+    /// Whether the board shows all projects.
     pub(crate) fn is_of_all(&self) -> bool {
         self.project.is_none()
     }
@@ -148,7 +148,7 @@ impl Board {
         self.store.changes()
     }
 
-    /// The sessions before this place, newest first.
+    /// The sessions before this position, newest first.
     pub(crate) fn overview(&self, before: Option<Place>) -> Result<Overview, WaitError> {
         let limit = limits::SESSIONS_ON_PAGE_MAX;
         let project = self.project.clone();
@@ -156,11 +156,11 @@ impl Board {
         let mut sessions = Vec::new();
         for record in records(&*self.store, Kind::Session, filter) {
             let session = self.seen(record?)?;
-            // Those that hooks started are told where they were started.
+            // Sessions that hooks started are shown on their parent's page.
             if session.record.parent.is_none() {
                 sessions.push(session);
             }
-            // One more tells whether there are more.
+            // One more than fits: there are older ones.
             if sessions.len() > limit {
                 break;
             }
@@ -185,7 +185,7 @@ impl Board {
         Ok(Some(Story { session, told, questions, children }))
     }
 
-    /// The sessions that hooks have started, as far as they are in sight.
+    /// The sessions that hooks started, for the visible rows.
     fn children(
         &self,
         session: &SeenSession,
@@ -217,7 +217,7 @@ impl Board {
         chronicle.told(&*self.store, before, runs)
     }
 
-    /// The report in this entry of a session's journal, with what the hook printed.
+    /// The report in this entry of a session's journal, with the hook's output.
     pub(crate) fn report(
         &self,
         which: &Which,
@@ -245,8 +245,8 @@ impl Board {
         Ok(Some((session, report)))
     }
 
-    /// What was said in this turn: of a stage, from 1, and an iteration; 0 is the delivery of raw output
-    /// after the last one.
+    /// The conversation of this turn: stage and iteration count from 1; iteration 0 is the delivery
+    /// of raw output after the last one.
     pub(crate) fn turn(
         &self,
         which: &Which,
@@ -271,12 +271,12 @@ impl Board {
             };
             folder.read_turn(TurnAt { iteration: IterationAt { stage: at, iteration }, kind })
         });
-        // The page says of a file that cannot be read that it is not kept.
+        // For an unreadable file the page says that the text is not kept.
         let texts = texts.transpose().ok().flatten().unwrap_or_default();
         Ok(Some(SeenTurn { session, stage: number, stage_name: name, iteration, texts }))
     }
 
-    /// What the hook printed whose report is in this entry, from the end of its last attempt.
+    /// The output of the hook whose report is in this entry, from the end of its last attempt.
     fn output_before(
         &self,
         journal: &JournalKey,
@@ -303,7 +303,7 @@ impl Board {
         Ok(None)
     }
 
-    /// The wait with this id, if it is one of those that are shown.
+    /// The wait with this id, if the board shows it.
     pub(crate) fn wait(&self, id: &str) -> Result<Option<Wait>, WaitError> {
         Ok(self.approvals.get(id)?.filter(|wait| self.shows(wait)))
     }
@@ -319,7 +319,7 @@ impl Board {
         Ok(waiting.into_iter().map(|wait| self.question(wait)).collect())
     }
 
-    /// Those that somebody has answered while whoever asked has not gone on yet.
+    /// Questions that are answered but whose session has not continued yet.
     fn answered(&self, told: &Told) -> Result<Vec<Question>, WaitError> {
         let mut answered = Vec::new();
         for id in told.rows.under_way().flat_map(|row| open_questions(&row.what)) {
@@ -358,7 +358,7 @@ impl Board {
     }
 }
 
-/// The sessions that hooks have started there.
+/// The sessions that hooks started in this row.
 fn children_in(what: &What) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
         Deed::Child { session, .. } => Some(session.as_str()),
@@ -366,7 +366,7 @@ fn children_in(what: &What) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The waits whose answers have not been used.
+/// The waits of this row whose answers have not been used.
 fn open_questions(what: &What) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
         Deed::Question { wait, state: QuestionState::Waiting | QuestionState::CutOff, .. } => {

@@ -1,22 +1,22 @@
-//! People's answers: the pages that a link opens, the addresses that programs answer at, and the port
-//! through which the engine waits for either.
+//! People's answers: the pages that a link opens, the addresses that programs answer at, and the
+//! port through which the engine waits for either.
 //!
-//! | module | holds |
+//! | module | contains |
 //! |---|---|
-//! | [`approvals`] | [`Approvals`]: everything that can be asked about waits and done with them |
+//! | [`approvals`] | [`Approvals`]: lists and answers waits |
 //! | [`wait_desk`] | [`WaitDesk`]: the engine's port for people's answers |
-//! | [`routes`] | what a listener answers; looking never decides |
-//! | `reply`, `reach` | what a POST says, and whose requests are taken |
-//! | `page`, `results` | what people see, and what programs are told |
-//! | [`board`] | [`Board`]: the page of sessions, which shows what happens as it happens |
-//! | [`listeners`], `port_turn` | the ports that are listened at, shared between processes |
-//! | `listener`, `reception` | connections, and the thread they live in |
-//! | [`signing_key`] | what makes the address of a wait unguessable |
-//! | [`bell`], `waiting` | how those who wait hear of a decision |
-//! | [`limits`] | what is bounded, and why |
+//! | [`routes`] | the routes of a listener; a GET never decides |
+//! | `reply`, `reach` | parsing a POST, and which requests are accepted |
+//! | `page`, `results` | responses for people and for programs |
+//! | [`board`] | [`Board`]: the sessions page, which updates itself |
+//! | [`listeners`], `port_turn` | ports, shared between processes |
+//! | `listener`, `reception` | connections, and the thread that serves them |
+//! | [`signing_key`] | makes the address of a wait unguessable |
+//! | [`bell`], `waiting` | wake a process when its question is decided |
+//! | [`limits`] | all limits, each with its reason |
 //!
-//! Everything that matters is in the store: a listener is a door to it, and any number of them, in any
-//! process, are doors to the same waits. A decision counts once it is stored, whoever listens.
+//! All state is in the store: a listener is a door to it, and any number of listeners, in any
+//! process, lead to the same waits. A decision counts once it is stored.
 #![warn(missing_docs)]
 
 pub mod approvals;

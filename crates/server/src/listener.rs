@@ -1,4 +1,4 @@
-//! [`serve`]: takes connections, a bounded number for a bounded time, and lets the router answer.
+//! [`serve`]: accepts connections, bounded in number and time, and passes them to the router.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::limits;
 use crate::reception::Desk;
 use crate::routes::Peer;
 
-/// Takes connections until the reception closes; each lasts so long at most.
+/// Accepts connections until the reception closes. `lasts` is the time limit of each.
 pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk, lasts: Duration) {
     let connections = Connections::default();
     for number in 0.. {
@@ -40,13 +40,13 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk, las
                     }
                 });
             }
-            // As a rule too many open files: the connection waits until there is room.
+            // Usually too many open files: the connection waits in the backlog.
             Err(_) => tokio::time::sleep(limits::ACCEPT_PAUSE).await,
         }
     }
 }
 
-/// One request and its answer. A connection is not used again: nobody asks often enough to gain by it.
+/// Serves one request. Connections are not reused, since clients rarely send a second request.
 async fn talk(stream: TcpStream, client: SocketAddr, router: Router, stop: CancellationToken) {
     let peer = Peer { client, server: stream.local_addr().ok() };
     let router = TowerToHyperService::new(router.layer(Extension(peer)));
@@ -63,11 +63,11 @@ async fn talk(stream: TcpStream, client: SocketAddr, router: Router, stop: Cance
         .max_buf_size(limits::HEADER_BYTES_MAX)
         .keep_alive(false);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // Whatever goes wrong with a connection concerns only whoever made it.
+    // An error on a connection concerns only its client.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = stop.cancelled() => {
-            // Browsers open connections that they may need later. Nobody waits for an answer there.
+            // Browsers open spare connections. Without a request, no client is waiting.
             if has_asked.load(Ordering::Relaxed) {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
@@ -76,11 +76,11 @@ async fn talk(stream: TcpStream, client: SocketAddr, router: Router, stop: Cance
     }
 }
 
-/// The connections that are open, oldest first.
+/// The open connections, oldest first.
 #[derive(Clone, Default)]
 struct Connections(Arc<Mutex<BTreeMap<u64, CancellationToken>>>);
 
-/// One of them; it is free again when this is dropped.
+/// One open connection; dropping it frees its place.
 struct Place {
     number: u64,
     close: CancellationToken,
@@ -88,7 +88,7 @@ struct Place {
 }
 
 impl Connections {
-    /// Makes room for one more: where there is none, the oldest is closed.
+    /// Adds a connection, and closes the oldest one if the limit is reached.
     fn enter(&self, number: u64) -> Place {
         let close = CancellationToken::new();
         let mut open = self.open();

@@ -1,7 +1,7 @@
-//! `Listeners`: at which ports this process listens, and at which another one of ours does it for us.
+//! `Listeners`: the ports of this process, and those that other hookwright processes hold.
 //!
-//! Every listener answers for every wait in the store, so a port that another process of ours holds
-//! is as good as our own, as long as that process lives; then it becomes ours.
+//! Every listener answers for every wait in the store, so a port that another hookwright process
+//! holds serves as well as our own. When that process ends, this one takes the port over.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,58 +20,58 @@ use crate::reception::Desk;
 use crate::routes::{PROOF_PATH, router};
 use crate::{limits, signing_key};
 
-/// The port where nothing says otherwise.
+/// The default port.
 pub const PORT: u16 = 8765;
 
 /// The listeners of this process.
 pub(crate) struct Listeners {
     approvals: Arc<Approvals>,
     address: CallbackAddress,
-    /// Where the configuration names no port.
+    /// Used if the configuration names no port.
     default_port: u16,
     desk: Desk,
-    /// From the port that was asked for to the one that it became.
+    /// Maps each requested port to the port in use.
     ports: Mutex<HashMap<u16, u16>>,
 }
 
-/// Where people reach a wait.
+/// The address at which people can answer a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// What their links begin with.
+    /// Prefix of the links.
     pub(crate) base_url: String,
-    /// The port that is listened at.
+    /// The port in use.
     pub(crate) port: u16,
-    /// What a person should know about it.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Why nobody can listen.
+/// Why no listener is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody else has the port that was asked for.
+    /// Another program is using the requested port.
     #[error("another program is using the port for answers, {address}")]
     Taken {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// The system does not let us.
+    /// The system reports an error.
     #[error("cannot listen for answers at {address}: {cause}")]
     Refused {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What it says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// What to do when a stranger has the port.
+/// What to do if another program holds the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stranger {
-    /// Take any free one.
+    /// Use any free port.
     Moves,
-    /// Nobody can be asked.
+    /// Fail: no person can answer.
     IsAFault,
-    /// Wait without a listener: the question has been asked already.
+    /// Wait without a listener: the question has already been sent.
     IsBorne,
 }
 
@@ -85,7 +85,7 @@ impl Listeners {
         Self { approvals, address, default_port, desk, ports: Mutex::default() }
     }
 
-    /// Makes sure that somebody listens for a new wait; a hook may want a port of its own.
+    /// Ensures a listener for a new wait. A hook can request its own port.
     pub(crate) async fn reach(&self, own_port: Option<u16>) -> Result<Reached, ListenError> {
         let configured = self.address.port;
         let usual = configured.unwrap_or(self.default_port);
@@ -93,7 +93,7 @@ impl Listeners {
         let stranger = if is_named { Stranger::IsAFault } else { Stranger::Moves };
         let own_port = own_port.filter(|port| *port != usual);
         let (port, notes) = match own_port {
-            // A public address leads to one port only, as a rule the usual one.
+            // A public address leads to one port only, usually the default one.
             Some(_) if self.address.public_url.is_some() => self.hold(usual, stranger).await?,
             Some(port) => self.hold(port, Stranger::IsAFault).await?,
             None => self.hold(usual, stranger).await?,
@@ -105,8 +105,8 @@ impl Listeners {
         Ok(Reached { base_url: self.base_url(port), port, notes })
     }
 
-    /// Makes sure that somebody listens again for a wait from before a crash. Its address has been sent
-    /// to people, so another port would be of no use.
+    /// Ensures a listener for a wait from before a crash. People already have its address, so only
+    /// its own port is useful.
     pub(crate) async fn reach_again(&self, port: u16) -> Result<Vec<String>, ListenError> {
         self.hold(port, Stranger::IsBorne).await.map(|(_, notes)| notes)
     }
@@ -117,13 +117,13 @@ impl Listeners {
         stranger: Stranger,
     ) -> Result<(u16, Vec<String>), ListenError> {
         let mut ports = self.ports.lock().await;
-        // A port that stands in for another one is no answer to whoever named that one.
+        // A replacement port is no help to a hook that names a certain port.
         let is_it = |port: &&u16| **port == wanted || wanted == 0 || stranger == Stranger::Moves;
         if let Some(port) = ports.get(&wanted).filter(is_it) {
             return Ok((*port, Vec::new()));
         }
         let (port, note) = self.take(wanted, stranger).await?;
-        // Behind a port that another program has, we don't hear an answer to the next question.
+        // If another program holds the port, later answers would not reach us.
         if stranger != Stranger::IsBorne || note.is_none() {
             ports.extend([(wanted, port), (port, port)]);
         }
@@ -171,7 +171,7 @@ impl Listeners {
         }
     }
 
-    /// Listens at a port; `None` if somebody has it.
+    /// Listens at a port; `None` if another process holds it.
     async fn bind(&self, wanted: u16) -> Result<Option<u16>, ListenError> {
         let address = self.address_of(wanted);
         let refused = |cause| ListenError::Refused { address, cause };
@@ -196,7 +196,7 @@ impl Listeners {
         });
     }
 
-    /// Listens at a port as soon as the process that has it is gone.
+    /// Listens at a port as soon as its holder is gone.
     fn take_over_later(&self, port: u16) {
         let (address, desk) = (self.address_of(port), self.desk.clone());
         let turns = self.approvals.port_turns.clone();
@@ -259,14 +259,14 @@ impl Listeners {
     }
 }
 
-/// Who has a port.
+/// The holder of a port.
 enum Holder {
     OneOfUs,
     Stranger,
     Nobody,
 }
 
-/// The address by which this machine reaches itself.
+/// The address at which this machine can reach itself.
 pub(crate) fn nearest(bind: IpAddr) -> IpAddr {
     match bind {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -275,7 +275,7 @@ pub(crate) fn nearest(bind: IpAddr) -> IpAddr {
     }
 }
 
-/// Lets whoever listens there prove that it is one of us. The challenge tells nothing to a stranger.
+/// Asks the listener to prove that it is hookwright. The challenge tells other programs nothing.
 async fn ask(address: SocketAddr, challenge: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!(

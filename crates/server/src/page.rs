@@ -1,4 +1,4 @@
-//! The pages that people see. They need no script, load nothing, and treat every text as text.
+//! The pages that people see. They need no script, load nothing, and escape every text.
 
 pub(crate) mod parts;
 
@@ -22,7 +22,7 @@ use crate::span::in_words;
 
 const STYLE: &str = include_str!("assets/page.css");
 
-/// What a browser may do with our pages: show them with this one style, and send their form back.
+/// The pages' content security policy: this one style, and a form that posts to us.
 pub(crate) fn content_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let style = base64(&Hash::hash(STYLE.as_bytes()));
@@ -68,7 +68,7 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
     )
 }
 
-/// What a person who has decided is told.
+/// The page after a person's decision.
 pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
     let Some(decision) = wait.state.decision() else {
         return refusal(&Refusal::Unknown);
@@ -86,7 +86,7 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
     )
 }
 
-/// What happens now.
+/// What happens next.
 fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
     html! {
         @match (is_attended, wait.resumable_session(), decision.word) {
@@ -113,7 +113,7 @@ fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
     }
 }
 
-/// Why nothing was decided.
+/// The page for a request that decided nothing.
 pub(crate) fn refusal(refusal: &Refusal) -> Markup {
     let plain = |heading: &str, text: Markup| {
         layout(heading, html! { h1 { (heading) } p.lead { (text) } }, &html! {})
@@ -195,7 +195,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
     }
 }
 
-/// A wait that cannot be answered any more.
+/// A wait that can no longer be answered.
 fn ended(wait: &Wait) -> Markup {
     let (heading, text) = match &wait.state {
         WaitState::Decided(decision) | WaitState::Used(decision) => {
@@ -265,7 +265,7 @@ fn footer(wait: &Wait) -> Markup {
     }
 }
 
-/// As content policies write hashes.
+/// Base64, for hashes in content security policies.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

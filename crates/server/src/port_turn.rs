@@ -1,8 +1,8 @@
-//! Whose turn it is to take a port over: one process of ours holds the lock of a port, as a rule the one that
-//! listens there, and the others sleep until the system gives them the lock. So a thousand processes wait for
-//! a port at no cost, and when its holder ends, one of them wakes.
+//! Which process takes a port over next. One hookwright process holds a port's lock, usually the
+//! one that listens there, and the others sleep until the system gives them the lock. So a thousand
+//! processes wait for a port at no cost, and one wakes when its holder ends.
 //!
-//! The lock only orders those who wait. Who listens is decided by the port itself.
+//! The lock only orders the waiting processes. Binding the port decides who listens.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -13,30 +13,30 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-/// The folder of these locks, in the state folder. It has one small file for each port that was ever waited
-/// for.
+/// The folder of these locks, in the state folder. It has one small file for each port that a
+/// process ever waited for.
 const FOLDER: &str = "ports";
 
 /// Stack of a thread that only sleeps.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// The turns at the ports of one state folder.
+/// The port locks of one state folder.
 #[derive(Debug, Clone)]
 pub(crate) struct PortTurns {
     folder: PathBuf,
 }
 
-/// This process is the one to listen at a port, until this is dropped.
+/// The lock of a port, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct PortTurn(#[expect(dead_code, reason = "dropped, it gives the lock back")] File);
 
 impl PortTurns {
-    /// The turns at the ports of a state folder.
+    /// The port locks of a state folder.
     pub(crate) fn of_folder(folder: &Path) -> Self {
         Self { folder: folder.join(FOLDER) }
     }
 
-    /// The turn at a port, unless another process has it.
+    /// The lock of a port, unless another process holds it.
     pub(crate) fn now(&self, address: SocketAddr) -> Option<PortTurn> {
         let file = self.open(address).ok()?;
         match file.try_lock() {
@@ -45,12 +45,12 @@ impl PortTurns {
         }
     }
 
-    /// Waits for the turn at a port. Where there is no lock to be had, everyone has their turn at once.
+    /// Waits for the lock of a port. Returns `None` at once if locking is not possible.
     pub(crate) async fn come(&self, address: SocketAddr) -> Option<PortTurn> {
         let file = self.open(address).ok()?;
         let (give, given) = oneshot::channel();
-        // A thread that waits for a lock cannot be told to stop. When its caller is gone, it ends with the process, or
-        // hands the lock on as soon as it has it.
+        // A thread that waits for a lock cannot be stopped. If its caller is gone, it ends with the
+        // process, or releases the lock as soon as it gets it.
         let sleeping = thread::Builder::new()
             .name("port turn".to_owned())
             .stack_size(STACK_BYTES)

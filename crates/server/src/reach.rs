@@ -1,32 +1,32 @@
-//! [`Reach`]: under which names a listener answers, and whose requests it takes.
+//! [`Reach`]: the host names that a listener answers to, and which requests it accepts.
 //!
-//! A page of a stranger can make a browser send anything here, under any name that leads to this
-//! machine. So a request has to name us as we are known, and one that decides must not come from a
-//! page of somebody else.
+//! Any web page can make a browser send requests here, under any name that resolves to this
+//! machine. So a request must use one of our names, and one that decides must not come from another
+//! site.
 
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, header};
 
-/// Under which names a listener answers.
+/// The names that a listener answers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     /// The address it listens at.
     pub bind: IpAddr,
     /// The port it listens at.
     pub port: u16,
-    /// What people's links begin with, where that is another.
+    /// Prefix of the links, if it is not the listener's own address.
     pub public_url: Option<String>,
 }
 
 impl Reach {
-    /// Whether a request for this `Host` is meant for us.
+    /// Whether this `Host` is one of our names.
     pub(crate) fn knows(&self, host: &str) -> bool {
         let name = host_of(host).to_ascii_lowercase();
         if self.public_url.as_deref().is_some_and(|url| is_host_of(&name, url)) {
             return true;
         }
-        // A name can be made to lead here by whoever owns it; an address cannot.
+        // The owner of a name can make it resolve to this machine; an address cannot be forged so.
         match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             Ok(address) => address == self.bind || self.bind.is_unspecified(),
             Err(_) => {
@@ -36,20 +36,20 @@ impl Reach {
     }
 }
 
-/// Whether this is the host in an address.
+/// Whether this is the host of a URL.
 pub(crate) fn is_host_of(host: &str, url: &str) -> bool {
     authority_of(url)
         .is_some_and(|authority| host_of(authority).eq_ignore_ascii_case(host_of(host)))
 }
 
-/// Whether a request may have been made by a page of somebody else. Programs that are no browsers send
-/// none of these headers.
+/// Whether a page of another site may have made the request. Programs other than browsers send none
+/// of these headers.
 pub(crate) fn is_cross_site(headers: &HeaderMap, base_url: &str) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if let Some(site) = text("sec-fetch-site") {
         return !matches!(site, "same-origin" | "none");
     }
-    // Our own pages send no referrer, and then browsers say `null` for their origin.
+    // Our own pages send no referrer, so browsers send `null` as their origin.
     match text(header::ORIGIN.as_str()) {
         None | Some("null") => false,
         Some(origin) => {
@@ -62,7 +62,7 @@ pub(crate) fn is_cross_site(headers: &HeaderMap, base_url: &str) -> bool {
     }
 }
 
-/// `host:port` of an address.
+/// `host:port` of a URL.
 fn authority_of(url: &str) -> Option<&str> {
     url.split_once("://")?.1.split('/').next()
 }

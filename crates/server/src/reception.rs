@@ -1,7 +1,6 @@
-//! [`Reception`]: a thread of its own for everything that people's answers need.
+//! [`Reception`]: a separate thread that serves people's answers.
 //!
-//! Whoever runs a session is busy with other things now and then; a person who opens a page must not
-//! wait for that.
+//! The thread that runs a session may be busy, and a person who opens a page must not wait for it.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -43,7 +42,7 @@ impl Reception {
         Ok(Self { handle, tasks, stop, thread: Some(thread) })
     }
 
-    /// What runs there, for tasks that start others.
+    /// A handle for tasks that start others.
     pub(crate) fn desk(&self) -> Desk {
         let (handle, tasks, stop) = (self.handle.clone(), self.tasks.clone(), self.stop.clone());
         Desk { handle, tasks, stop }
@@ -51,27 +50,27 @@ impl Reception {
 }
 
 impl Drop for Reception {
-    /// Answers that are on their way still arrive, within [`limits::LAST_ANSWERS_STEPS`].
+    /// Waits for responses that are being sent, within [`limits::LAST_ANSWERS_STEPS`].
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been told already.
+            // A panic there has already been printed.
             let _ = thread.join();
         }
     }
 }
 
-/// Where tasks of the reception are started.
+/// Starts tasks on the reception's thread.
 #[derive(Clone)]
 pub(crate) struct Desk {
     handle: Handle,
     tasks: TaskTracker,
-    /// It is over.
+    /// Cancelled when the reception ends.
     pub(crate) stop: CancellationToken,
 }
 
 impl Desk {
-    /// Of the runtime that this is called in.
+    /// A desk on the current runtime.
     #[cfg(test)]
     pub(crate) fn here() -> Self {
         Self {
@@ -81,7 +80,7 @@ impl Desk {
         }
     }
 
-    /// Runs a task there. It has to end soon after `stop`.
+    /// Runs a task. It must end soon after `stop`.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,

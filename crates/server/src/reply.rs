@@ -1,4 +1,4 @@
-//! [`said_in`]: what the body and the query of a POST say.
+//! [`said_in`]: parses the body and the query of a POST.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
@@ -6,29 +6,29 @@ use serde_json::{Map, Value};
 
 use crate::limits;
 
-/// What a POST says.
+/// The content of a POST.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     /// The word that decides.
     pub(crate) action: String,
-    /// What was said with it.
+    /// The comment.
     pub(crate) message: Option<String>,
-    /// All of it.
+    /// The whole content.
     pub(crate) whole: Value,
 }
 
-/// Why it says nothing.
+/// Why a POST has no decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoReply {
     /// It has no `action`.
     NoAction,
-    /// Its body is no JSON object.
+    /// Its body is not a JSON object.
     NotJson,
-    /// Its body is something else than a form or JSON.
+    /// Its body is neither a form nor JSON.
     UnknownFormat,
 }
 
-/// What a POST says. Its action stands in the body, else in the query.
+/// Parses a POST. The action is in the body, else in the query.
 pub(crate) fn said_in(
     headers: &HeaderMap,
     query: &[(String, String)],
@@ -47,7 +47,7 @@ pub(crate) fn said_in(
     Ok(Reply { action, message, whole: Value::Object(whole) })
 }
 
-/// Whether whoever asks wants JSON back.
+/// Whether the client wants JSON.
 pub(crate) fn wants_json(headers: &HeaderMap) -> bool {
     let accepts_pages = text(headers, header::ACCEPT).contains("text/html");
     let sends_a_form = media_type(headers) == FORM;
@@ -64,7 +64,7 @@ fn fields_of(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, No
     if media_type == "application/json" || media_type.ends_with("+json") {
         return serde_json::from_slice(body).map_err(|_| NoReply::NotJson);
     }
-    // What `curl -d` sends is called a form whatever it is.
+    // `curl -d` labels every body as a form.
     let is_object = body.trim_ascii_start().starts_with(b"{");
     if is_object && (media_type.is_empty() || media_type == FORM || media_type == "text/plain") {
         return serde_json::from_slice(body).map_err(|_| NoReply::NotJson);
@@ -74,7 +74,7 @@ fn fields_of(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, No
     }
     let mut fields = Map::new();
     for (name, value) in pairs_of(body) {
-        // The first of several, as everywhere.
+        // The first of several values counts, as everywhere.
         fields.entry(name).or_insert(Value::from(value));
     }
     Ok(fields)

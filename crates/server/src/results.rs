@@ -1,4 +1,4 @@
-//! What programs that answer are told, as JSON.
+//! Responses for programs, as JSON.
 
 use hookwright_events::Wait;
 use hookwright_events::wait::WaitState;
@@ -9,7 +9,7 @@ use crate::limits;
 use crate::reply::NoReply;
 use crate::routes::Refusal;
 
-/// What a request that has decided is told.
+/// The response to a request that decided.
 pub(crate) fn decided(wait: &Wait, is_attended: bool) -> String {
     let mut result = json!({ "version": 1, "status": "decided", "id": wait.id });
     add_decision(&mut result, wait);
@@ -18,7 +18,7 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> String {
     line(&result)
 }
 
-/// What a request that has not decided is told.
+/// The response to a request that did not decide.
 pub(crate) fn refusal(refusal: &Refusal) -> String {
     let error =
         |status: &str, reason: String| json!({ "version": 1, "status": status, "error": reason });

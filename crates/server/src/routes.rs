@@ -1,4 +1,4 @@
-//! [`router`]: what a listener answers. Looking never decides, whoever looks; a POST does, once.
+//! [`router`]: the routes of a listener. A GET never decides; a POST decides once.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::reach::{Reach, is_cross_site, is_host_of};
 use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
 use crate::{limits, page, results};
 
-/// What a page is.
+/// Content type of a page.
 pub(crate) const PAGE: &str = "text/html; charset=utf-8";
 
-/// Where a listener proves who it is.
+/// The path at which a listener proves its identity.
 pub(crate) const PROOF_PATH: &str = "/.well-known/hookwright";
 
-/// Who is at the other end of a connection.
+/// The two ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
-    /// Their address.
+    /// The client's address.
     pub client: SocketAddr,
-    /// Ours, if the system tells.
+    /// The listener's address, if the system tells.
     pub server: Option<SocketAddr>,
 }
 
 impl Peer {
     pub(crate) fn origin(peer: Option<Self>) -> Origin {
         match peer {
-            // Where the answer leaves for the address at which it arrives, both are this machine's.
+            // If both ends have the same address, the client is on this machine.
             Some(Self { client, server: Some(server) })
                 if is_loopback(client) || client.ip() == server.ip() =>
             {
@@ -51,13 +51,13 @@ fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// What a listener knows.
+/// The data that the handlers need.
 struct Door {
     approvals: Arc<Approvals>,
     reach: Reach,
 }
 
-/// What a listener answers.
+/// The routes of a listener.
 pub fn router(approvals: Arc<Approvals>, reach: Reach) -> Router {
     Router::new()
         .route("/callback", any(callback))
@@ -67,32 +67,32 @@ pub fn router(approvals: Arc<Approvals>, reach: Reach) -> Router {
         .with_state(Arc::new(Door { approvals, reach }))
 }
 
-/// Why a request is not answered with what it asks for.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Refusal {
-    /// It is meant for somebody else.
+    /// The request is for another host.
     OtherHost,
-    /// No wait has this token. Guessed, cut, of another store: all the same.
+    /// No wait has this token, whether it was guessed, truncated or made for another store.
     Unknown,
     /// The wait has ended.
     Ended(Box<Wait>),
-    /// It comes from a page of somebody else.
+    /// It comes from a page of another site.
     CrossSite,
     /// It comes from inside the session that asks.
     FromInside,
-    /// Neither a look nor an answer.
+    /// The method is neither a read nor a POST.
     Method,
     /// Its body is too large.
     TooLarge,
-    /// Its body did not come.
+    /// Its body did not arrive in time.
     TooSlow,
-    /// Its body broke off.
+    /// The connection broke before the whole body arrived.
     BrokenOff,
-    /// It does not say what is decided.
+    /// It contains no decision.
     NoReply(NoReply),
-    /// The word means nothing here.
+    /// The word is not one of the offered ones.
     NoSuchWord(Box<Wait>),
-    /// The store cannot be used. What exactly is wrong concerns nobody outside.
+    /// The store failed. The cause is not shown to clients.
     Broken,
 }
 
@@ -120,12 +120,12 @@ async fn callback(State(door): State<Arc<Door>>, request: Request<Body>) -> Resp
     response
 }
 
-/// A request that found its wait.
+/// The result of a request that found its wait.
 #[derive(Debug, PartialEq)]
 enum Answered {
-    /// The question is shown, with the word that the link suggests.
+    /// Shows the question, with the word that the link suggests.
     Question(Box<Wait>, Option<String>),
-    /// This request has decided.
+    /// This request decided.
     Decided { wait: Box<Wait>, is_attended: bool },
 }
 
@@ -160,8 +160,8 @@ impl Door {
         }
     }
 
-    /// Whether the request names us. A link may have been made by another process of ours with a
-    /// public name of its own; whoever has its token knows that name.
+    /// Whether the request uses one of our names. Another hookwright process may have made the link
+    /// with its own public name; a client with the wait's token may use that name.
     fn is_meant(&self, headers: &HeaderMap, wait: Option<&Wait>) -> bool {
         let host =
             headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -225,7 +225,7 @@ impl Refusal {
     }
 }
 
-/// Who decides, as far as a page knows.
+/// Describes the person who decides, as far as the page knows.
 pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
     match peer {
         Some(peer) => format!("a person at the page, from {}", peer.client.ip()),
@@ -233,8 +233,8 @@ pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
     }
 }
 
-/// The token and what the query says beside it. It stands in the path, else in the query; there a
-/// second `?` may stand where a `&` is meant, because addresses are put together from texts.
+/// The token and the rest of the query. The token is in the path, else in the query. A second `?`
+/// counts as `&`, because hooks build addresses by joining texts.
 fn token_and_query(uri: &axum::http::Uri) -> (String, Vec<(String, String)>) {
     let mut query = pairs_of(uri.query().unwrap_or_default().as_bytes());
     if let Some(token) = uri.path().strip_prefix("/callback/") {
@@ -253,7 +253,7 @@ fn token_and_query(uri: &axum::http::Uri) -> (String, Vec<(String, String)>) {
     }
 }
 
-/// The whole body, if it comes in time and is small enough.
+/// The whole body, if it arrives in time and is small enough.
 pub(crate) async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let announced = announced.and_then(|length| length.parse::<u64>().ok());
@@ -263,14 +263,14 @@ pub(crate) async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refu
     let reading = axum::body::to_bytes(body, limits::BODY_BYTES_MAX);
     match tokio::time::timeout(limits::BODY_WAIT, reading).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        // With a length that is small enough, only the connection can have failed.
+        // With an announced, small enough length only the connection can have failed.
         Ok(Err(_)) if announced.is_some() => Err(Refusal::BrokenOff),
         Ok(Err(_)) => Err(Refusal::TooLarge),
         Err(_) => Err(Refusal::TooSlow),
     }
 }
 
-/// The store's calls block, and other requests must not wait for them.
+/// Runs a call of the store, which blocks, so that other requests need not wait.
 pub(crate) async fn in_the_store<T: Send + 'static>(
     ask: impl FnOnce() -> Result<T, WaitError> + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -280,7 +280,7 @@ pub(crate) async fn in_the_store<T: Send + 'static>(
     }
 }
 
-/// Proves to another process that we have the same store, and tells nobody else anything.
+/// Proves to another process that we have the same store, and reveals nothing else.
 async fn prove(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
     if !door.is_meant(request.headers(), None) {
         return refused(&Refusal::OtherHost);
@@ -310,7 +310,7 @@ pub(crate) fn respond(status: StatusCode, text: String, as_json: bool) -> Respon
     respond_as(status, text, media_type, page::content_policy())
 }
 
-/// Every response: nothing of it is kept, framed, guessed at or taken elsewhere.
+/// Headers of every response: no caching, framing, type sniffing or referrer.
 pub(crate) fn respond_as(
     status: StatusCode,
     body: impl Into<Body>,

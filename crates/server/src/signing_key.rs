@@ -1,7 +1,7 @@
-//! [`SigningKey`]: what makes the address of a wait unguessable.
+//! [`SigningKey`]: makes the address of a wait unguessable.
 //!
-//! A token is the wait's id and a signature of it, so that it can be made again after a crash and need
-//! not be kept anywhere. The key is a file in the state folder that nobody else can read.
+//! A token is the wait's id with a signature, so it can be made again after a crash and is not
+//! stored. The key is a file in the state folder that other users cannot read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,20 +14,20 @@ use hookwright_events::wait::WaitKey;
 /// The key's file in the state folder.
 const FILE: &str = "callback.key";
 
-/// Letters that are hard to mistake for one another, 32 of them; none needs to be escaped in a url.
+/// 32 characters that are hard to confuse and need no escaping in a URL.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Letters of an id: 40 bits.
+/// Characters of an id: 40 bits.
 const ID_LETTERS: usize = 8;
 
-/// What makes the addresses of waits.
+/// Signs the addresses of waits.
 #[derive(Clone)]
 pub struct SigningKey([u8; 32]);
 
-/// Why there is no key.
+/// Why the key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// Others may have read it, so that they could answer in anybody's name.
+    /// Other users can read it, so they could answer in anybody's name.
     #[error("other users can read the key `{}` (mode {mode:o})", path.display())]
     NotPrivate {
         /// The key's file.
@@ -41,24 +41,24 @@ pub enum KeyError {
         /// The key's file.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The file does not contain a key.
     #[error("the key `{}` does not have 32 bytes", path.display())]
     NoKey {
         /// The key's file.
         path: PathBuf,
     },
-    /// It can be neither read nor made.
+    /// It can be neither read nor created.
     #[error("the key `{}` cannot be used: {cause}", path.display())]
     Io {
         /// The key's file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
 impl SigningKey {
-    /// The key of a folder; where there is none, one is made.
+    /// The key of a folder, created if there is none.
     pub fn of_folder(folder: &Path) -> Result<Self, KeyError> {
         let path = folder.join(FILE);
         let because = |cause| KeyError::Io { path: path.clone(), cause };
@@ -67,7 +67,7 @@ impl SigningKey {
             there => return there,
         }
         make(folder, &path).map_err(because)?;
-        // Somebody else may have been faster; then it is theirs.
+        // Another process may have created the key first; use that one.
         read(&path)
     }
 
@@ -76,14 +76,14 @@ impl SigningKey {
         format!("{id}-{}", letters(&self.sign(&["wait", id])))
     }
 
-    /// The id in a token, if the token is ours.
+    /// The id in a token, if the signature is valid.
     pub fn id_in<'t>(&self, token: &'t str) -> Option<&'t str> {
         let (id, signature) = token.split_once('-')?;
         let is_id = id.len() == ID_LETTERS && id.bytes().all(|letter| LETTERS.contains(&letter));
         (is_id && same(signature, &letters(&self.sign(&["wait", id])))).then_some(id)
     }
 
-    /// The id of a wait that can be found again: the same for the same key and attempt.
+    /// The id of a wait that can be found again: always the same for this key and attempt.
     pub fn id_of(&self, project: &str, key: &WaitKey, attempt: u32) -> String {
         let WaitKey { session, firing, hook, digest } = key;
         let attempt = attempt.to_string();
@@ -91,18 +91,18 @@ impl SigningKey {
         letters(&id)[..ID_LETTERS].to_owned()
     }
 
-    /// What proves that a listener at this port has the same key, and so the same store. The port is
-    /// part of it, so that nobody can pass the proof of another listener off as their own.
+    /// Proof that a listener at this port has the same key, and so the same store. The port is part
+    /// of it, so that no program can pass on another listener's proof as its own.
     pub fn proof(&self, port: u16, challenge: &str) -> String {
         letters(&self.sign(&["listener", &port.to_string(), challenge]))
     }
 
-    /// Whether this is that proof.
+    /// Checks such a proof.
     pub fn is_proof(&self, proof: &str, port: u16, challenge: &str) -> bool {
         same(proof, &self.proof(port, challenge))
     }
 
-    /// What lets somebody see the board of one program, or shows that a form is one of its own.
+    /// The token that signs a visitor in to one process's board, or that marks one of its forms.
     pub(crate) fn board_token(&self, purpose: &str, visit: &str, about: &str) -> String {
         letters(&self.sign(&["board", purpose, visit, about]))
     }
@@ -110,7 +110,7 @@ impl SigningKey {
     fn sign(&self, parts: &[&str]) -> [u8; 32] {
         let mut mac = HMAC::new(self.0);
         for part in parts {
-            // With their lengths, so that no two lists of parts read the same.
+            // With lengths, so that different lists of parts never read the same.
             mac.update((part.len() as u64).to_le_bytes());
             mac.update(part);
         }
@@ -118,12 +118,12 @@ impl SigningKey {
     }
 }
 
-/// An id for a wait that nobody has to find again.
+/// An id for a wait that does not have to be found again.
 pub(crate) fn random_id() -> io::Result<String> {
     Ok(letters(&random()?)[..ID_LETTERS].to_owned())
 }
 
-/// A text that nobody can foresee.
+/// An unpredictable text.
 pub(crate) fn random_text() -> io::Result<String> {
     random().map(|bytes| letters(&bytes))
 }
@@ -134,7 +134,7 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// Five bits a letter; what is left over at the end is filled with zeros.
+/// Encodes five bits per character; the last one is filled with zeros.
 fn letters(bytes: &[u8]) -> String {
     let bit = |at: usize| bytes.get(at / 8).is_some_and(|byte| byte & (0x80 >> (at % 8)) != 0);
     let letter = |first: usize| {
@@ -144,7 +144,7 @@ fn letters(bytes: &[u8]) -> String {
     (0..bytes.len() * 8).step_by(5).map(letter).collect()
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// Compares two texts in constant time.
 pub(crate) fn same(given: &str, expected: &str) -> bool {
     let pairs = given.bytes().zip(expected.bytes());
     let difference = pairs.fold(0, |difference, (a, b)| std::hint::black_box(difference | a ^ b));
@@ -154,7 +154,7 @@ pub(crate) fn same(given: &str, expected: &str) -> bool {
 fn read(path: &Path) -> Result<SigningKey, KeyError> {
     let because = |cause| KeyError::Io { path: path.to_owned(), cause };
     let mut file = File::open(path).map_err(because)?;
-    // Of the file that was opened, whatever stands under its name by now.
+    // Metadata of the opened file, since its name may lead elsewhere by now.
     let metadata = file.metadata().map_err(because)?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(KeyError::OfOthers { path: path.to_owned() });
@@ -168,7 +168,7 @@ fn read(path: &Path) -> Result<SigningKey, KeyError> {
     if whole { Ok(SigningKey(bytes)) } else { Err(KeyError::NoKey { path: path.to_owned() }) }
 }
 
-/// Makes the key whole before it has its name, so that nobody ever reads half of one.
+/// Writes the key before it gets its name, so that no process reads half of one.
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
     let unfinished = folder.join(format!("{FILE}.{}", random_text()?));
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished);

@@ -1,4 +1,4 @@
-//! Spans of time as people say them.
+//! Durations in words.
 
 /// A span in words, in its largest unit or two: `2 days`, `1 hour 20 minutes`.
 pub fn in_words(ms: i64) -> String {

@@ -1,5 +1,5 @@
-//! [`WaitDesk`]: people's answers for the engine. Waits are kept in the store, and listened for as long
-//! as this lives.
+//! [`WaitDesk`]: people's answers for the engine. Stores waits, and listens for answers while it
+//! lives.
 
 use std::io;
 use std::sync::Arc;
@@ -24,35 +24,36 @@ pub struct WaitDesk {
     at_work: OnceCell<AtWork>,
 }
 
-/// Who asks, and where the answers are listened for.
+/// The asking process, and where it listens for answers.
 #[derive(Debug, Clone)]
 pub struct About {
     /// The project's path as text.
     pub project: String,
-    /// The loop or pipeline that runs, for questions that do not say it themselves.
+    /// The running loop or pipeline, for questions that do not name one.
     pub pipeline: Option<String>,
-    /// This process, in words that tell later whether it still runs. Asked when somebody is asked.
+    /// Describes this process, so that others can tell later whether it still runs. Called per
+    /// question.
     pub keeper: fn() -> String,
-    /// What the configuration says about the address.
+    /// The configured address.
     pub address: CallbackAddress,
-    /// The port where it names none; as a rule [`PORT`](crate::listeners::PORT).
+    /// The port if the configuration names none; usually [`PORT`](crate::listeners::PORT).
     pub default_port: u16,
 }
 
-/// What is there from the first question on.
+/// Created with the first question.
 struct AtWork {
     approvals: Arc<Approvals>,
     listeners: Arc<Listeners>,
     waiting: Waiting,
     keeper: String,
-    /// The name of this process's bell; empty where it has none.
+    /// The name of this process's bell; empty if it has none.
     bell: String,
-    /// Dropped last, when nobody needs it any more.
+    /// Dropped last, since the other fields use it.
     reception: Reception,
 }
 
 impl WaitDesk {
-    /// A desk that opens, with `open`, when the first question comes.
+    /// A desk that calls `open` when the first question comes.
     pub fn new(
         about: About,
         open: impl Fn() -> io::Result<Approvals> + Send + Sync + 'static,
@@ -178,7 +179,7 @@ impl Waits for WaitDesk {
 }
 
 impl WaitDesk {
-    /// A wait from before: where it still waits, it is listened for again and ours.
+    /// Listens again for an earlier wait that is still open, and makes this process its keeper.
     async fn taken_up(&self, desk: &AtWork, wait: Wait) -> io::Result<OpenWait> {
         if wait.state != WaitState::Waiting {
             return Ok(desk.opened(wait, Vec::new()));
@@ -193,7 +194,7 @@ impl WaitDesk {
         Ok(desk.opened(ours.unwrap_or(wait), notes))
     }
 
-    /// All of it but its id and its address.
+    /// The wait without its id and address.
     fn new_wait(&self, wait: NewWait, desk: &AtWork) -> Wait {
         let since_ms = now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
@@ -226,7 +227,7 @@ impl WaitDesk {
 }
 
 impl AtWork {
-    /// The store's calls block, and whoever waits beside us must not wait for them.
+    /// Runs a call of the store, which blocks, on another thread.
     async fn ask<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&Approvals) -> Result<T, WaitError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! [`Waiting`]: those in this process who wait for a decision, and who tells them to look.
+//! [`Waiting`]: the tasks of this process that wait for decisions, and what wakes them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bell::HungBell;
 use crate::limits;
 
-/// Those in this process who wait for a decision.
+/// The tasks of this process that wait for decisions.
 #[derive(Clone, Default)]
 pub(crate) struct Waiting(Arc<WaitingInner>);
 
@@ -20,16 +20,16 @@ struct WaitingInner {
     next: AtomicU64,
 }
 
-/// One of them, until it is dropped.
+/// One of them; dropping it ends the wait.
 pub(crate) struct Ticket {
     number: u64,
-    /// Something may have changed.
+    /// Notified when the wait may have changed.
     pub(crate) look: Arc<Notify>,
     waiting: Waiting,
 }
 
 impl Waiting {
-    /// Waits for a decision from now on.
+    /// Registers a task that waits for a decision.
     pub(crate) fn enter(&self, id: &str) -> Ticket {
         let number = self.0.next.fetch_add(1, Ordering::Relaxed);
         let look = Arc::new(Notify::new());
@@ -41,7 +41,7 @@ impl Waiting {
         self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets those look who wait for one of these.
+    /// Wakes the tasks for which `is_due` returns true.
     fn let_look(&self, is_due: impl Fn(&str) -> bool) {
         for (_, look) in self.tickets().values().filter(|(id, _)| is_due(id)) {
             look.notify_one();
@@ -55,7 +55,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Lets those look for whom the bell rings; without a bell all of them, now and then.
+/// Wakes the tasks that the bell rings for; without a bell, all of them from time to time.
 pub(crate) async fn watch(bell: Option<HungBell>, waiting: Waiting, stop: CancellationToken) {
     let mut bell = bell.and_then(|bell| bell.listen().ok());
     let watching = async {

@@ -1,10 +1,10 @@
-//! Many processes that commit to one store at once, as sessions do: how much they get done together.
+//! Throughput of many processes that commit to one store at once, as sessions do.
 //!
-//! Each process does iterations: some work of its own, and three commits, one of them synced to the disk of the
-//! temporary folder. What counts is how
-//! many iterations all of them do in a second, and what an iteration takes of the processor. With a path behind it
-//! (`cargo bench -p hookwright-store --bench contention -- --before PATH`) the same benchmark of another version is
-//! measured in the same run, turn by turn; with numbers, only so many processes.
+//! An iteration is some CPU work and three commits, one of them synced to the disk of the temporary
+//! folder. The benchmark reports iterations per second of all processes together, and CPU time per
+//! iteration. `cargo bench -p hookwright-store --bench contention -- --before PATH` measures the
+//! same benchmark of another version in the same run, alternately; numbers select how many
+//! processes run.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -19,11 +19,11 @@ use hookwright_store::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// Set for the processes that commit.
+/// Argument of the child processes that commit.
 const COMMITS: &str = "--commits";
 const BEFORE: &str = "--before";
 
-/// What an iteration of a session does beside its commits: about 0.3 ms.
+/// The CPU work of one iteration: about 0.3 ms.
 const STEPS_OF_WORK: u64 = 250_000;
 
 const ROUNDS: usize = 3;
@@ -42,7 +42,7 @@ fn main() {
         println!("{}", processor.as_micros());
         return;
     }
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let (sizes, iterations, rounds): (&[usize], usize, usize) =
         if is_test { (&[1, 3], 12, 1) } else { (&[1, 10, 60, 100], ITERATIONS, ROUNDS) };
@@ -79,7 +79,7 @@ fn main() {
 struct Figures {
     per_second: f64,
     processor_ms: f64,
-    /// How long the last process took, as part of what they took on average.
+    /// Time of the slowest process, divided by the average.
     slowest: f64,
 }
 
@@ -98,7 +98,7 @@ fn measure(program: &Path, processes: usize, iterations: usize) -> Figures {
     };
     let mut children: Vec<Child> = (0..processes).map(start).collect();
     for child in &mut children {
-        // It has opened the store.
+        // The child has opened the store.
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
     }
     let began = Instant::now();
@@ -123,7 +123,7 @@ fn measure(program: &Path, processes: usize, iterations: usize) -> Figures {
     }
 }
 
-/// Does so many iterations; what they took of the processor.
+/// Runs this many iterations and returns their CPU time.
 fn iterate(folder: &Path, number: &str, iterations: usize) -> Duration {
     let store = SqliteStore::open(folder).unwrap();
     let session = Session::new(&store, number);

@@ -1,8 +1,8 @@
-//! What keeping costs: commits, lists, opening. Medians, on the disk of the temporary folder.
+//! Cost of commits, lists and opening a store: medians, on the disk of the temporary folder.
 //!
-//! A synced commit is interleaved with its floor, as many bytes written to the end of a plain file
-//! and a sync; a run whose two floors differ by more than 3 % is done again, up to five times, and
-//! then called void.
+//! Synced commits alternate with their lower bound: appending the same number of bytes to a plain
+//! file and syncing it. If the two measurements of that bound differ by more than 3 %, the run is
+//! repeated, up to five times, and then reported as void.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -21,7 +21,7 @@ use hookwright_store::{
 const TRIES_MAX: usize = 5;
 const SESSIONS: usize = 10_000;
 
-/// Set for the child that is measured from outside.
+/// Argument of the child process that is measured from outside.
 const OPEN_ONLY: &str = "--open-only";
 
 fn main() {
@@ -29,7 +29,7 @@ fn main() {
     if let Some(at) = args.iter().position(|arg| arg == OPEN_ONLY) {
         return tell_opening(Path::new(&args[at + 1]));
     }
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let rounds = if args.iter().any(|arg| arg == "--test") { 3 } else { 2_000 };
     commits(rounds);
     sessions(if rounds == 3 { 30 } else { SESSIONS });
@@ -113,13 +113,13 @@ fn sessions(count: usize) {
     println!("  a journal of {count} entries of 500 bytes: {:.3} ms", ms(took));
 }
 
-/// Measured in processes of their own, because the first connection of all has the most to do.
+/// Measured in separate processes, because a process's first connection takes longest.
 fn opening(rounds: usize) {
     let folder = tempfile::tempdir().unwrap();
     for (what, appends) in [
         ("an empty log", 0),
         ("a log of 100 commits", 100),
-        // Just below the length at which a commit would shorten it.
+        // Just below the length at which a commit would shorten the log.
         ("a log that is nearly full", 325),
     ] {
         let path = folder.path().join(appends.to_string());
@@ -224,7 +224,7 @@ fn session(number: usize) -> Put {
     }
 }
 
-/// As many bytes at the end of a plain file, and a sync.
+/// Appends the same number of bytes to a plain file and syncs it.
 struct Floor {
     file: File,
 }
@@ -282,7 +282,7 @@ fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared
     };
     let (mut ratios, mut things, mut firsts, mut floors) = (vec![], vec![], vec![], vec![]);
     for round in 0..rounds {
-        // The order turns, so that none of them always follows the same one.
+        // The order rotates, so that none of them always follows the same one.
         let mut times = [0.0; 3];
         for step in 0..3 {
             let which = (round + step) % 3;

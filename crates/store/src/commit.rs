@@ -1,31 +1,31 @@
-//! What can be changed at once.
+//! [`Commit`]: changes that a store makes in one transaction.
 
 use crate::{JournalKey, Kind, LaneMove, Queued, RecordKey};
 
-/// One change of the store: all of it happens or nothing.
+/// One transaction: either all of its changes happen or none.
 ///
-/// The parts are done in the order in which they stand here, so that a journal can be dropped and
-/// begun anew in one commit.
+/// The parts are applied in the order of these fields, so that one commit can drop a journal and
+/// start it again.
 #[derive(Debug, Clone)]
 pub struct Commit<'a> {
     /// How safe it has to be before [`Store::commit`](crate::Store::commit) returns.
     pub durability: Durability,
     /// The lease under which the writer acts.
     pub fence: Option<&'a Fence>,
-    /// Journals to forget with all their entries. One that is not there is no error.
+    /// Journals to delete with all their entries. A missing one is not an error.
     pub drop_journals: Vec<JournalKey>,
-    /// Entries for the end of one journal.
+    /// Entries to append to one journal.
     pub append: Option<Append<'a>>,
-    /// Records that must be as their reader found them. They stay as they are.
+    /// Records that must be unchanged since they were read. The commit does not change them.
     pub expects: Vec<Expect>,
-    /// Records to forget.
+    /// Records to delete.
     pub deletes: Vec<Delete>,
     /// Records to write.
     pub puts: Vec<Put>,
 }
 
 impl Commit<'_> {
-    /// An empty commit that is on the disk when it returns, with all commits before it.
+    /// An empty commit that is on the disk when it returns, together with all commits before it.
     #[must_use]
     pub fn synced() -> Self {
         Self::empty(Durability::Synced)
@@ -55,86 +55,86 @@ impl Commit<'_> {
 pub enum Durability {
     /// On the disk, and every commit before it too.
     Synced,
-    /// With the operating system: safe from the end of this program, not of the machine.
+    /// Handed to the operating system: survives the end of this program, not of the machine.
     Unsynced,
 }
 
-/// Proof that the writer holds a lease. A commit with a token that has been passed on fails.
+/// Proof that the writer holds a lease. The commit fails if another process got the lease since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fence {
     /// The lease's name.
     pub lease: String,
-    /// The token of the grant.
+    /// The token that the lease was granted with.
     pub token: u64,
 }
 
-/// Entries for the end of a journal.
+/// Entries to append to a journal.
 #[derive(Debug, Clone, Copy)]
 pub struct Append<'a> {
-    /// Whose journal. One that is not there begins with this.
+    /// Project and session. A missing journal is created.
     pub journal: &'a JournalKey,
-    /// The last sequence number that the writer knows; 0 for an empty journal.
+    /// The last sequence number that the writer has read; 0 for an empty journal.
     pub expected: u64,
-    /// Their values. They get the sequence numbers after `expected`.
+    /// Values of the entries, which get the sequence numbers after `expected`.
     pub entries: &'a [String],
 }
 
 /// A record to write.
 #[derive(Debug, Clone)]
 pub struct Put {
-    /// What it is.
+    /// The kind of record.
     pub kind: Kind,
-    /// Whose and which.
+    /// Project and name.
     pub key: RecordKey,
-    /// What must be there now.
+    /// The state that the writer expects the record to be in.
     pub expected: Expected,
-    /// What to keep.
+    /// The new value.
     pub value: String,
-    /// When it came to be, in milliseconds since 1970. A record that is there keeps its own.
+    /// Creation time in milliseconds since 1970. An existing record keeps its own.
     pub created_at_ms: i64,
-    /// A word to filter by.
+    /// A word that [`Filter`](crate::Filter) can select by.
     pub status: String,
-    /// Its place in a queue, if it waits in one.
+    /// Position in a queue, if the record waits in one.
     pub queued: Option<Queued>,
-    /// Records of the same kind and project that it moves from one lane to another.
+    /// Moves records of the same kind and project from one lane to another.
     pub moves: Option<LaneMove>,
 }
 
-/// A record that must be as its reader found it.
+/// A record that must be unchanged since it was read.
 #[derive(Debug, Clone)]
 pub struct Expect {
-    /// What it is.
+    /// The kind of record.
     pub kind: Kind,
-    /// Whose and which.
+    /// Project and name.
     pub key: RecordKey,
-    /// What must be there now.
+    /// The state that the writer expects the record to be in.
     pub expected: Expected,
 }
 
-/// A record to forget.
+/// A record to delete.
 #[derive(Debug, Clone)]
 pub struct Delete {
-    /// What it is.
+    /// The kind of record.
     pub kind: Kind,
-    /// Whose and which.
+    /// Project and name.
     pub key: RecordKey,
-    /// What must be there now.
+    /// The state that the writer expects the record to be in.
     pub expected: Expected,
 }
 
-/// What a writer takes a record to be.
+/// The state that a writer expects a record to be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// There is none.
+    /// The record does not exist.
     Absent,
-    /// This version of it is there.
+    /// The record has this version.
     Version(u64),
-    /// Whatever there is, or nothing.
+    /// Any state: the writer overwrites whatever is stored.
     Any,
 }
 
 impl Expected {
-    /// Whether what was found is what was expected.
+    /// Whether the stored version (`None` for no record) matches.
     pub(crate) fn is(self, found: Option<u64>) -> bool {
         match self {
             Self::Absent => found.is_none(),
@@ -144,12 +144,12 @@ impl Expected {
     }
 }
 
-/// What a commit led to.
+/// Result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Committed {
-    /// The last sequence number of the journal that was appended to; 0 without an append.
+    /// Last sequence number of the journal that was appended to; 0 without an append.
     pub last: u64,
-    /// The new versions of the records, in the order of the puts. Versions of one store only go up
-    /// and none is given twice, so that a record that was deleted and made anew is a different one.
+    /// The new versions of the records, in the order of the puts. The versions of a store only rise
+    /// and are never reused, so a record that was deleted and created again has another version.
     pub versions: Vec<u64>,
 }

@@ -1,94 +1,94 @@
-//! [`StoreError`]: why a store did not do what it was asked for.
+//! [`StoreError`]: why a store failed.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{Expected, JournalKey, Kind, RecordKey};
 
-/// Why the store did not do it.
+/// Why the store failed.
 ///
-/// No variant says where the store is: the program that opened it knows ([`StoreError::at`]).
+/// No variant names the location: the program that opened the store adds it ([`StoreError::at`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// The lease has been passed on; the writer has to stop.
+    /// Another process holds the lease now; this writer must stop.
     Fenced {
         /// The lease's name.
         lease: String,
-        /// What the writer had.
+        /// The writer's token.
         token: u64,
-        /// The token of the process that holds it now.
+        /// The current holder's token, if there is one.
         current: Option<u64>,
     },
-    /// Another process has appended.
+    /// Another process has appended to the journal.
     JournalConflict {
-        /// Whose journal.
+        /// The journal.
         journal: JournalKey,
-        /// The last sequence number that the writer knew.
+        /// The last sequence number that the writer had read.
         expected: u64,
-        /// The real one.
+        /// The actual last sequence number.
         found: u64,
     },
-    /// Another process has changed a record.
+    /// Another process has changed the record.
     RecordConflict {
-        /// What it is.
+        /// The kind of record.
         kind: Kind,
-        /// Whose and which.
+        /// Project and name.
         key: RecordKey,
-        /// What the writer took it to be.
+        /// The state that the writer expected.
         expected: Expected,
-        /// The version that is there, if any.
+        /// The stored version, if there is a record.
         found: Option<u64>,
     },
-    /// Over one of the [`limits`](crate::limits).
+    /// A value exceeds one of the [`limits`](crate::limits).
     TooLarge {
-        /// What there is too much of.
+        /// What exceeds its limit.
         what: &'static str,
-        /// How much there is.
+        /// The actual amount.
         found: u64,
-        /// How much there may be.
+        /// The limit.
         max: u64,
     },
-    /// A newer program made this store.
+    /// A newer version of the program created this store.
     Newer {
-        /// The version it has.
+        /// The store's version.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version that this program supports.
         supported: i64,
     },
-    /// It cannot be read. Nothing was changed.
+    /// The store cannot be read. Nothing was changed.
     Damaged {
-        /// How that shows.
+        /// Description of the damage.
         cause: String,
     },
-    /// It may not be written.
+    /// The store is not writable.
     NotWritable {
-        /// What the system says.
+        /// The system's error message.
         cause: String,
     },
-    /// No room: the disk, a quota or a limit on file sizes. Nothing was changed, and the store works
-    /// again once there is room.
+    /// No space left: a full disk, a quota or a limit on file sizes. Nothing was changed, and the
+    /// store works again once there is space.
     Full {
-        /// What the system says.
+        /// The system's error message.
         cause: String,
     },
-    /// This process has as many files open as it may.
+    /// This process has reached its limit of open files.
     NoDescriptors,
-    /// Others kept the store to themselves for too long.
+    /// Other processes held the lock for too long.
     Busy {
         /// How long this process waited.
         waited: Duration,
     },
-    /// It was removed or replaced while it was in use; whatever is written would be lost.
+    /// The store was removed or replaced while it was open; writes would be lost.
     Gone,
-    /// Reading or writing failed in some other way.
+    /// Another read or write error.
     Io {
-        /// What the system says.
+        /// The system's error message.
         cause: String,
     },
 }
 
 impl StoreError {
-    /// The message with the [location](crate::StoreLocation), for a person who has to find the store.
+    /// The message with the [location](crate::StoreLocation), so that a person can find the store.
     pub fn at(&self, location: impl fmt::Display) -> String {
         self.about(&format!("the store `{location}`"))
     }

@@ -1,6 +1,6 @@
-//! Journals: what happened in a session, numbered from 1.
+//! Journals: the numbered events of a session.
 
-/// Whose journal.
+/// Identifies a session's journal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalKey {
     /// The project's path as text.
@@ -12,8 +12,8 @@ pub struct JournalKey {
 /// One entry of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number: 1 for the first, without gaps.
+    /// Sequence number, from 1 without gaps.
     pub sequence: u64,
-    /// What was written.
+    /// The stored text.
     pub value: String,
 }

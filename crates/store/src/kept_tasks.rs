@@ -1,11 +1,11 @@
-//! [`KeptTasks`]: what is to be done in a project, on top of the records of a store.
+//! [`KeptTasks`]: a project's list of tasks, stored as records.
 //!
-//! Every change of a task names the version that it was made from, so that two who want the same task
-//! are told apart. What must hold for the list as a whole (no number is given twice, nothing unfinished
-//! stands in it twice, nothing waits for itself) goes through one more record, the list's own: whoever
-//! has read the list and changes it names the version of that record too.
+//! Every change of a task names the version that it was made from, so that two processes cannot
+//! change it at once. Rules for the whole list (no number is used twice, no two unfinished tasks
+//! have the same text, no task waits for itself) are guarded by one more record, the list's own: a
+//! change that depends on the rest of the list names that record's version too.
 //!
-//! A task is never removed; one that will not be done is cancelled.
+//! A task is never removed. Tasks that will not be done are cancelled.
 
 mod error;
 mod lanes;
@@ -30,25 +30,25 @@ pub struct KeptTasks {
     project: String,
 }
 
-/// A task as it is kept.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptTask {
-    /// What it is.
+    /// The task itself.
     pub task: Task,
     /// The version of its record.
     pub version: u64,
 }
 
-/// A task that is to be kept.
+/// A task to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
-    /// What is to be done.
+    /// The task's text.
     pub content: String,
-    /// How far it is already.
+    /// Its first state.
     pub state: TaskState,
     /// From 0, the highest, to 4.
     pub priority: u8,
-    /// Ids of tasks that have to be completed before, as they were typed.
+    /// Ids of tasks that have to be completed first, as the user typed them.
     pub depends_on: Vec<String>,
     /// The session that works on it.
     pub session: Option<String>,
@@ -67,36 +67,36 @@ impl NewTask {
     }
 }
 
-/// What is to become of a task; what is `None` stays as it is.
+/// A change of a task; fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskChange {
-    /// How far it is.
+    /// The new state.
     pub state: Option<TaskState>,
-    /// What is to be done.
+    /// The new text.
     pub content: Option<String>,
     /// From 0, the highest, to 4.
     pub priority: Option<u8>,
-    /// Ids of tasks that have to be completed before, as they were typed.
+    /// Ids of tasks that have to be completed first, as the user typed them.
     pub depends_on: Option<Vec<String>>,
     /// The session that works on it from now on.
     pub session: Option<String>,
 }
 
-/// What [`KeptTasks::claim`] led to.
+/// Result of [`KeptTasks::claim`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The session works on it now.
+    /// The task now belongs to the session.
     Claimed(KeptTask),
-    /// It is not open any more; its state and session say why.
+    /// The task is not open any more; its state and session say why.
     Taken(KeptTask),
 }
 
-/// The name of the list's own record, and its status. No task's id is like it.
+/// Name and status of the list's own record. No task id looks like it.
 const LIST: &str = "list";
 
-/// The list's own record as it was read.
+/// The list's own record.
 struct ListRecord {
-    /// The last number that was given.
+    /// The last task number in use.
     last: u64,
     /// `None` before the first task.
     version: Option<u64>,
@@ -108,17 +108,17 @@ impl KeptTasks {
         Self { store, project: project.to_owned() }
     }
 
-    /// What they are kept in.
+    /// The store that has the tasks.
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// Whose they are.
+    /// The project that has the tasks.
     pub fn project(&self) -> &str {
         &self.project
     }
 
-    /// Keeps a new task. Refuses one that stands in the list and is unfinished.
+    /// Adds a task. Fails if an unfinished task has the same text.
     pub fn add(&self, new: &NewTask, now_ms: i64) -> Result<KeptTask, TaskError> {
         let content = checked_content(&new.content)?;
         check_priority(new.priority)?;
@@ -150,7 +150,7 @@ impl KeptTasks {
         }
     }
 
-    /// The task with this id, as it was typed.
+    /// The task with this id, as the user typed it.
     pub fn get(&self, id: &str) -> Result<KeptTask, TaskError> {
         let found = match TaskId::typed(id) {
             Some(id) => self.find(id)?,
@@ -168,7 +168,8 @@ impl KeptTasks {
         record.map(|record| read(&record)).transpose()
     }
 
-    /// The tasks in these states (all, if none is given), and what is known of the rest, in one look.
+    /// The tasks in these states (all, if none is given) and the state of every task, as one
+    /// snapshot.
     pub fn list(&self, states: &[TaskState]) -> Result<TaskList, TaskError> {
         let mut list = TaskList::default();
         for record in records(&*self.store, Kind::Task, self.all()) {
@@ -178,8 +179,7 @@ impl KeptTasks {
         Ok(list)
     }
 
-    /// Notes that a session works on a task, if nobody does. For a session that does already it stays
-    /// so.
+    /// Assigns an open task to a session. Succeeds also if the task is already the session's.
     pub fn claim(&self, id: TaskId, session: &str, now_ms: i64) -> Result<Claim, TaskError> {
         let mut is_claimed = false;
         let kept = self.change(id, |task| {
@@ -197,8 +197,8 @@ impl KeptTasks {
         Ok(if is_claimed { Claim::Claimed(kept) } else { Claim::Taken(kept) })
     }
 
-    /// Notes that a session works on a task from now on, whoever did before. `false` if the task is no
-    /// longer what it was when it was read: somebody else may have taken it over.
+    /// Assigns a task to a session, whichever session had it. `false` if the task has changed since
+    /// it was read: another session may have it now.
     pub fn take_over(
         &self,
         kept: &KeptTask,
@@ -212,7 +212,7 @@ impl KeptTasks {
         Ok(self.try_commit(vec![self.put_for(&taken)], Vec::new())?.is_some())
     }
 
-    /// Puts a task into a state, whoever works on it.
+    /// Sets a task's state, whichever session has it.
     pub fn set_state(
         &self,
         id: TaskId,
@@ -254,13 +254,13 @@ impl KeptTasks {
         }
     }
 
-    /// A changed task, to be kept in somebody else's commit. That fails if the task is no longer what
-    /// it was when it was read.
+    /// A changed task, for a commit that the caller makes. The commit fails if the task has changed
+    /// since it was read.
     pub fn put_for(&self, changed: &KeptTask) -> Put {
         self.put(&changed.task, Expected::Version(changed.version), None)
     }
 
-    /// A task after a change that the list as a whole allows.
+    /// The changed task, checked against the rest of the list.
     fn changed(&self, before: &Task, change: &TaskChange, now_ms: i64) -> Result<Task, TaskError> {
         let mut task = before.clone();
         if let Some(content) = &change.content {
@@ -288,7 +288,7 @@ impl KeptTasks {
         Ok(task)
     }
 
-    /// Changes one task from what it is now; where somebody else was faster, their change comes first.
+    /// Changes one task. If another process changes it meanwhile, reads it again and repeats.
     fn change(
         &self,
         id: TaskId,
@@ -305,7 +305,8 @@ impl KeptTasks {
         }
     }
 
-    /// The version of the first of these records after the commit; `None` if somebody else was faster.
+    /// The first record's version after the commit; `None` if another process changed a record
+    /// first.
     fn try_commit(&self, puts: Vec<Put>, expects: Vec<Expect>) -> Result<Option<u64>, TaskError> {
         match self.store.commit(&Commit { puts, expects, ..Commit::synced() }) {
             Ok(committed) => Ok(committed.versions.first().copied()),
@@ -345,7 +346,7 @@ impl KeptTasks {
         }
     }
 
-    /// A task to keep. One that is open waits for this one, as far as its writer knows.
+    /// The record of a task. `waits_for` names the task that an open one is known to wait for.
     fn put(&self, task: &Task, expected: Expected, waits_for: Option<TaskId>) -> Put {
         Put {
             kind: Kind::Task,

@@ -1,12 +1,12 @@
-//! [`KeptWaits`]: questions to people, on top of the records of a store.
+//! [`KeptWaits`]: questions to people, stored as records.
 //!
-//! A wait is decided once, whoever comes first: every change names the version that it was made from,
-//! and one who comes second finds another. What a wait has become is not only what stands in its
-//! record: its time may be over, or the only process that could have used the answer may be gone.
-//! [`KeptWaits::get`] and all others take that into account.
+//! A wait is decided once, by the first answer: every change names the version that it was made
+//! from, so a second answer fails. A wait's state is more than its record says: it may have
+//! expired, or the only process that could use the answer may be gone. [`KeptWaits::get`] and the
+//! other methods take that into account.
 //!
-//! Waits belong to no project here. Their ids are one of a kind in the whole store, so that one look
-//! finds a wait by its id, from wherever it is answered.
+//! Waits belong to no project here. Their ids are unique in the whole store, so an answer from
+//! anywhere finds its wait by id.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use crate::{Store, StoreError, limits, records};
 #[derive(Clone)]
 pub struct KeptWaits {
     store: Arc<dyn Store>,
-    /// Whether a wait's keeper may still run.
+    /// Whether the process that keeps a wait may still be running.
     may_run: fn(&str) -> bool,
 }
 
-/// What [`KeptWaits::open`] led to.
+/// Result of [`KeptWaits::open`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opened {
-    /// The wait is kept now.
+    /// The wait was stored.
     New,
-    /// There is one with this id.
+    /// A wait with this id exists already.
     There(Box<Wait>),
 }
 
-/// What [`KeptWaits::decide`] led to.
+/// Result of [`KeptWaits::decide`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decide {
-    /// This decision counts.
+    /// This decision was the first and counts.
     Counts(Box<Wait>),
     /// The wait had ended before; its state says how.
     TooLate(Box<Wait>),
@@ -43,29 +43,29 @@ pub enum Decide {
     Unknown,
 }
 
-/// Why a wait could not be kept, read or changed.
+/// Why a wait could not be stored, read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
-    /// The store says no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its record is none of ours, or a newer program's.
+    /// The record is damaged, or a newer version of the program wrote it.
     #[error("the wait `{id}` cannot be read: {cause}")]
     Unreadable {
-        /// Which.
+        /// The wait's id.
         id: String,
-        /// How that shows.
+        /// Why it cannot be parsed.
         cause: String,
     },
 }
 
 impl KeptWaits {
-    /// The waits of a store. `may_run` says of the keeper of a wait whether it may still run.
+    /// The waits of a store. `may_run` returns whether a wait's keeper may still be running.
     pub fn new(store: Arc<dyn Store>, may_run: fn(&str) -> bool) -> Self {
         Self { store, may_run }
     }
 
-    /// Keeps a new wait; it is on the disk when this returns. Forgets a few that ended long ago.
+    /// Stores a new wait, which is on the disk on return. Deletes a few that ended long ago.
     pub fn open(&self, wait: &Wait) -> Result<Opened, WaitError> {
         let deletes = self.long_over(wait.since_ms)?;
         let puts = vec![put(wait, Expected::Absent)];
@@ -74,35 +74,35 @@ impl KeptWaits {
             Err(StoreError::RecordConflict { key, .. }) if key.name == wait.id => {
                 match self.get(&wait.id, wait.since_ms)? {
                     Some(there) => Ok(Opened::There(Box::new(there))),
-                    // Forgotten by somebody else in between.
+                    // Another process has deleted it in between.
                     None => self.open(wait),
                 }
             }
-            // Somebody else has forgotten the same ones, and they are not here for a second time.
+            // Another process deleted the same old waits; the next attempt does not list them.
             Err(StoreError::RecordConflict { .. }) => self.open(wait),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The wait with this id, as it is at this time.
+    /// The wait with this id, in its state at this time.
     pub fn get(&self, id: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
         let record = self.store.get(Kind::Wait, &key(id))?;
         record.map(|record| self.read(&record, now_ms)).transpose()
     }
 
-    /// Whether its record says that nobody has answered yet: the cheapest question about a wait.
+    /// Whether the record is still unanswered: the cheapest check of a wait.
     pub fn is_waiting(&self, id: &str) -> Result<bool, WaitError> {
         let record = self.store.get(Kind::Wait, &key(id))?;
         Ok(record.is_some_and(|record| record.status == WaitState::Waiting.as_str()))
     }
 
-    /// Whether the process that asks may still run. One that does not run uses no answer before
-    /// somebody takes the wait up.
+    /// Whether the asking process may still be running. If not, the answer is unused until another
+    /// process adopts the wait.
     pub fn is_attended(&self, wait: &Wait) -> bool {
         (self.may_run)(&wait.keeper)
     }
 
-    /// Notes that from now on this process asks, and how it is told of an answer.
+    /// Makes this process the one that asks, and stores how to notify it of an answer.
     pub fn take_up(
         &self,
         id: &str,
@@ -120,7 +120,7 @@ impl KeptWaits {
         })
     }
 
-    /// Those that can be answered at this time, oldest first.
+    /// The waits that can be answered at this time, oldest first.
     pub fn waiting(&self, now_ms: i64) -> Result<Vec<Wait>, WaitError> {
         let statuses = vec![WaitState::Waiting.as_str().to_owned()];
         let filter = Filter { statuses, ..Filter::newest(limits::RECORDS_PER_PAGE_MAX) };
@@ -135,12 +135,12 @@ impl KeptWaits {
         Ok(all)
     }
 
-    /// Notes that the request has arrived; it is on the disk when this returns.
+    /// Records that the request has been delivered; on the disk on return.
     pub fn sent(&self, id: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
         self.change(id, now_ms, |wait, _| !std::mem::replace(&mut wait.sent, true))
     }
 
-    /// Decides a wait, if it still waits; the decision is on the disk when this returns.
+    /// Decides a wait if it is still unanswered; the decision is on the disk on return.
     pub fn decide(&self, id: &str, decision: &PersonsDecision) -> Result<Decide, WaitError> {
         let mut counts = false;
         let wait = self.change(id, decision.at_ms, |wait, _| {
@@ -157,11 +157,11 @@ impl KeptWaits {
         })
     }
 
-    /// What has become of a wait, for whoever asked: a decision counts as used from here on, and a
-    /// wait whose time is over cannot be decided any more.
+    /// The final state of a wait, for the process that asked: its decision is marked as used, and
+    /// an expired wait can no longer be decided.
     pub fn settle(&self, id: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
-        // A note that is lost with the machine leaves a decision that can be used again by the same
-        // wait, or a time that is over anyway.
+        // Losing this mark in a crash is harmless: the same wait uses its decision again, or is
+        // expired anyway.
         self.change_with(Durability::Unsynced, id, now_ms, |wait, kept_as| match &wait.state {
             WaitState::Decided(decision) => {
                 wait.state = WaitState::Used(decision.clone());
@@ -172,7 +172,7 @@ impl KeptWaits {
         })
     }
 
-    /// Ends a wait that nobody will take up. One that has ended stays as it is.
+    /// Ends a wait that no process will adopt. A wait that has ended stays as it is.
     pub fn abandon(&self, id: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
         self.change(id, now_ms, |wait, _| {
             let waits = wait.state == WaitState::Waiting;
@@ -183,9 +183,8 @@ impl KeptWaits {
         })
     }
 
-    /// Changes a wait from what it is at this time. Where somebody else was faster, their change comes
-    /// first. `change` is also given the word that the record has for it, and says whether there is
-    /// anything to write.
+    /// Changes a wait from its state at this time. If another process changes it meanwhile, reads
+    /// it again and repeats. `change` also gets the record's status, and returns whether to write.
     fn change(
         &self,
         id: &str,
@@ -233,10 +232,10 @@ impl KeptWaits {
         Ok(wait)
     }
 
-    /// A few that ended long before.
+    /// A few waits that ended long ago.
     fn long_over(&self, now_ms: i64) -> Result<Vec<Delete>, WaitError> {
         let kept_ms = i64::try_from(limits::ENDED_WAITS_KEPT.as_millis()).unwrap_or(i64::MAX);
-        // A wait lasts no longer than it is kept afterwards: whatever its record says, it has ended.
+        // No wait lasts longer than ended ones are kept, so it has ended, whatever its record says.
         let before = now_ms.saturating_sub(kept_ms.saturating_mul(2));
         let filter = Filter {
             before: Some(Place { created_at_ms: before, inserted: 0 }),

@@ -1,22 +1,22 @@
-//! Leases: what one process at a time may do.
+//! Leases: locks that one process at a time can hold.
 
 /// How an attempt to take a lease ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Acquired {
-    /// It is the caller's.
+    /// The caller holds the lease now.
     Granted {
-        /// Higher than every token before it. Goes into the [`Fence`](crate::Fence) of commits.
+        /// Higher than every earlier token. Goes into the [`Fence`](crate::Fence) of commits.
         token: u64,
     },
-    /// Somebody else has it.
+    /// Another process holds it.
     Held(Held),
 }
 
-/// Who holds a lease.
+/// The holder of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// What the holder said about itself when it took it.
+    /// The holder's description of itself, given when it took the lease.
     pub holder: String,
-    /// The token of its grant.
+    /// The token that the lease was granted with.
     pub token: u64,
 }

@@ -1,29 +1,29 @@
-//! What Hookwright keeps: sessions, the journal of each, waits and tasks.
+//! Storage of sessions, their journals, waits and tasks.
 //!
-//! One trait, [`Store`]; a [`StoreLocation`] opens the store that is there. [`SqliteStore`] keeps it in one
-//! file of one folder, or in memory. What a store promises:
+//! The trait is [`Store`]. A [`StoreLocation`] opens a store; [`SqliteStore`] is one file in a
+//! folder, or in memory. Every store promises:
 //!
-//! - **All or nothing.** A [`Commit`] appends to a journal, writes and deletes records, and all of
-//!   it is there afterwards or none of it, whenever the program or the machine stops.
+//! - **All or nothing.** A [`Commit`] appends to a journal, writes and deletes records. Afterwards
+//!   all of it is there or none of it, whenever the program or the machine stops.
 //! - **Safe on return.** A [`Durability::Synced`] commit is on the disk when [`Store::commit`]
-//!   returns, and with it every commit before it. A [`Durability::Unsynced`] one survives the end of
-//!   the program, `kill -9` included, and is lost only with the machine. What is lost is always the
-//!   newest: no commit is there without those before it. Others can read a commit before it is on the disk.
-//! - **Nothing is overwritten unseen.** An append names the last sequence number that its writer
-//!   knows, a put or delete the version. Somebody else was faster: the commit fails and says what it
-//!   found.
-//! - **One holder.** A lease is held by one at a time, and each grant has a higher token. A commit
-//!   with a [`Fence`] fails once the token has been passed on, however late it comes.
-//! - **Many processes.** Any number of them may use a [`SqliteStore`] at once. Writers take turns and
-//!   wait at most [`limits::BUSY_MAX`]; readers wait for nobody and keep nobody waiting.
-//! - **What cannot be read is left alone.** A file that is damaged, cut short, of a newer version or
-//!   not ours is an error that says so, and stays as it is.
-//! - **What was lost is told.** A store whose last commits are gone, because its log was removed or
-//!   garbled or the machine went down, says so once ([`Store::take_losses`]).
+//!   returns, together with every commit before it. A [`Durability::Unsynced`] one survives the end
+//!   of the program, even `kill -9`, and is lost only if the machine stops. Only the newest commits
+//!   can be lost: every stored commit has its predecessors. Others can read a commit before it is
+//!   on the disk.
+//! - **No lost updates.** An append names the last sequence number that its writer has read, a put
+//!   or delete the version. If another process was faster, the commit fails with what it found.
+//! - **One holder.** One process at a time holds a lease, and each grant has a higher token. A
+//!   commit with a [`Fence`] fails once another process got the lease, however late it comes.
+//! - **Many processes.** Any number of them can use a [`SqliteStore`] at once. Writers take turns
+//!   and wait at most [`limits::BUSY_MAX`]; readers neither wait nor make others wait.
+//! - **Unreadable files stay unchanged.** A file that is damaged, truncated, of a newer version or
+//!   not a store causes an error that says so.
+//! - **Losses are reported.** A store that has lost its last commits, because its log was removed
+//!   or garbled or the machine went down, reports that once ([`Store::take_losses`]).
 //!
-//! Values are text that the store does not look into; by convention JSON. A project is the text of
-//! a path: whoever has a path that is no UTF-8 escapes it without loss first. Calls block; whoever
-//! is async decides where.
+//! Values are text that the store does not interpret, by convention JSON. A project is the text of
+//! its path; callers escape a path that is not UTF-8 without loss. Calls block the thread, so async
+//! callers choose where to run them.
 
 #![warn(missing_docs)]
 

@@ -1,113 +1,113 @@
-//! Whatever waits or grows has a limit. All of the store's stand here, each with its reason.
+//! All limits of the store, each with its reason. Everything that waits or grows has one.
 
 use std::time::Duration;
 
 use crate::{Commit, StoreError};
 
-/// Bytes of one value, an entry's or a record's: the output that the engine keeps of a hook, both
-/// streams escaped as JSON at their worst, fits.
+/// Bytes of one value, of an entry or a record: enough for the output that the engine keeps of a
+/// hook, both streams escaped as JSON in the worst case.
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Values in one commit. A writer with more has no reason to want them all or nothing.
+/// Values in one commit. No writer needs more of them in one transaction.
 pub const VALUES_PER_COMMIT_MAX: usize = 10_000;
 
-/// Bytes of all values in one commit: it is held in memory, and others wait while it is written.
+/// Bytes of all values in one commit: it is held in memory, and other writers wait meanwhile.
 pub const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Entries of one journal. Their numbers are half of an integer in the file.
+/// Entries of one journal. A sequence number is one half of an integer in the file.
 pub const ENTRIES_PER_JOURNAL_MAX: u64 = u32::MAX as u64;
 
 /// Entries that one call of [`Store::journal`](crate::Store::journal) returns.
 pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
 
-/// Entries that are read at once where all of a journal are: few, because each is held until all are seen.
+/// Entries per read when a whole journal is read: few, because each page is held in memory.
 pub const ENTRIES_READ_AT_ONCE: usize = 1_000;
 
 /// Records that one call of [`Store::list`](crate::Store::list) returns.
 pub const RECORDS_PER_PAGE_MAX: usize = 100_000;
 
-/// Bytes of values after which a page ends, so that a page of large ones cannot eat its reader.
+/// Bytes of values after which a page ends, which bounds the reader's memory.
 pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Bytes of a project: the longest path that Linux takes, every byte of it escaped.
+/// Bytes of a project: the longest path that Linux supports, with every byte escaped.
 pub const PROJECT_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes of the name of a session, a record or a lease.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Bytes of a status: it is a word, and stands in every index.
+/// Bytes of a status: it is one word, and part of every index.
 pub const STATUS_BYTES_MAX: usize = 64;
 
-/// Bytes of a lane's name: it names a folder and a session.
+/// Bytes of a lane's name, which contains a folder and a session.
 pub const LANE_BYTES_MAX: usize = 4 * 1024;
 
 /// Statuses in one filter.
 pub const STATUSES_MAX: usize = 32;
 
-/// Bytes of what a lease's holder says about itself.
+/// Bytes of a lease holder's description of itself.
 pub const HOLDER_BYTES_MAX: usize = 16 * 1024;
 
-/// How long a writer waits for others: far more than any commit takes, so that only a process that
-/// hangs in the middle of one is ever met.
+/// How long a writer waits for others: far longer than any commit, so that it fails only if a
+/// process hangs in the middle of one.
 pub const BUSY_MAX: Duration = Duration::from_secs(30);
 
-/// Pages of the write-ahead log after which a commit moves them into the main file: two syncs each
-/// time, and whoever opens first after a crash reads so much.
+/// Pages of the write-ahead log after which a commit moves them into the main file. Moving costs
+/// two syncs; the first open after a crash reads up to this many pages.
 pub const LOG_PAGES: u32 = 500;
 
-/// Pages of the write-ahead log at which that no longer makes way for readers, but waits for them.
-/// Readers that always overlap would otherwise let the log grow for ever.
+/// Pages of the write-ahead log at which moving them waits for readers. Otherwise readers that
+/// always overlap would let the log grow without limit.
 pub const LOG_PAGES_MAX: u32 = 16_000;
 
-/// How long it waits for them then. Reading a page takes milliseconds; whoever takes longer has been
-/// stopped in the middle, and must not stop the writers too.
+/// How long moving then waits for readers. Reading a page takes milliseconds; a reader that takes
+/// longer was stopped in the middle, and must not stop the writers too.
 pub const READERS_WAIT_MAX: Duration = Duration::from_millis(500);
 
-/// Bytes of its log file that the store keeps for use again; a large commit leaves no more behind.
+/// Bytes of the log file that the store keeps for reuse after a large commit.
 pub const LOG_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Entries of forgotten journals that are deleted in one transaction: others wait while it runs.
+/// Entries of dropped journals that one transaction deletes: other writers wait meanwhile.
 pub const ENTRIES_RECLAIMED_AT_ONCE: usize = 1_000;
 
-/// Bytes of them after which the transaction ends. One entry alone may have more.
+/// Bytes of such entries after which the transaction ends. A single entry may be larger.
 pub const ENTRY_BYTES_RECLAIMED_AT_ONCE: u64 = 4 * 1024 * 1024;
 
 /// Free pages that are given back to the file system in one transaction, for the same reason.
 pub const PAGES_RECLAIMED_AT_ONCE: u32 = 256;
 
-/// The longest pause behind such a transaction. It lasts as long as the transaction did, so that other
-/// writers find the lock free.
+/// The longest pause after such a transaction. The pause lasts as long as the transaction did, so
+/// that other writers get the lock.
 pub const RECLAIM_PAUSE_MAX: Duration = Duration::from_millis(50);
 
-/// Bytes in use up to which the file of an older version is written anew without being asked for: other
-/// writers wait meanwhile, and it is held in memory.
+/// Bytes in use up to which the file of an older version is rewritten without a request: other
+/// writers wait meanwhile, and the content is held in memory.
 pub const REWRITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Such a file is written anew only where this part of it, or more, is free: one in so many.
+/// Such a file is rewritten only if at least one part in this many is free.
 pub const REWRITE_FREE_PART: u64 = 4;
 
-/// How long a wait that has ended is still known, so that whoever answers late is told what became of
-/// it. As long as a wait may last itself.
+/// How long an ended wait is kept, so that a late answer learns what happened. As long as a wait
+/// may last.
 pub const ENDED_WAITS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 
-/// Ended waits that opening a new one forgets at most: more than come, and nobody has to wait for it.
+/// Ended waits that opening a new one deletes at most: more than one, so that they don't pile up.
 pub const ENDED_WAITS_FORGOTTEN_AT_ONCE: usize = 8;
 
-/// Bytes of a task's text. It is a variable of hooks, whose values may have 96 KiB, and stands in
-/// prompts and tables; what is longer belongs in a file that the task names.
+/// Bytes of a task's text. Hooks get it as a variable, whose values may have 96 KiB, and it is part
+/// of prompts and tables; longer texts belong in a file that the task names.
 pub const TASK_CONTENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Tasks that one task may wait for. Each is looked at whenever the next task is chosen.
+/// Tasks that one task may wait for. Each is checked whenever the next task is chosen.
 pub const TASK_DEPENDENCIES_MAX: usize = 256;
 
-/// Tasks of a project that are not finished. All of them are looked at whenever one is added or
-/// chosen; nobody could read such a list.
+/// Unfinished tasks of a project. All of them are read whenever one is added, and no person reads a
+/// longer list.
 pub const UNFINISHED_TASKS_MAX: usize = 100_000;
 
-/// Tasks that are read at once, so that the length of a list does not decide how much memory it takes.
+/// Tasks per read, so that memory does not depend on the length of the list.
 pub const TASKS_PER_PAGE: usize = 1_000;
 
-/// Everything that can be said about a commit's size without looking at what is there.
+/// Checks a commit's sizes, without reading the store.
 pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
     let entries = commit.append.iter().flat_map(|append| append.entries);
     let values = entries.chain(commit.puts.iter().map(|put| &put.value));
@@ -134,18 +134,18 @@ pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A lease and what its holder says.
+/// Checks the sizes of a lease's name and its holder's description.
 pub(crate) fn check_lease(lease: &str, holder: &str) -> Result<(), StoreError> {
     check("bytes of a lease's name", lease.len(), NAME_BYTES_MAX)?;
     check("bytes of a lease's holder", holder.len(), HOLDER_BYTES_MAX)
 }
 
-/// How many statuses a filter names.
+/// Checks the number of a filter's statuses.
 pub(crate) fn check_statuses(statuses: &[String]) -> Result<(), StoreError> {
     check("statuses in one filter", statuses.len(), STATUSES_MAX)
 }
 
-/// Whether a journal that ends at `last` may have so many entries more.
+/// The last sequence number after `more` entries; fails if the journal is full.
 pub(crate) fn check_journal(last: u64, more: usize) -> Result<u64, StoreError> {
     let found = last.saturating_add(more as u64);
     if found > ENTRIES_PER_JOURNAL_MAX {

@@ -1,4 +1,4 @@
-//! [`StoreLocation`]: where a store is. This is the one place that knows which kinds of stores there are.
+//! [`StoreLocation`]: where a store is. Only this file knows which kinds of stores there are.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,39 +10,39 @@ use crate::{SqliteStore, Store, StoreError};
 /// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// A folder of this machine, with a SQLite file in it.
+    /// A local folder with a SQLite file.
     Folder(PathBuf),
 }
 
-/// Why a text names no store.
+/// Why a text is not a store's location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// An address. Its text may have a password, so only its scheme is told.
+    /// An address. It may contain a password, so the error shows only its scheme.
     #[error(
         "a store at an address `{scheme}://…` is not supported by this build; expected the absolute path \
          of a folder"
     )]
     NotSupported {
-        /// Before `://`.
+        /// The text before `://`.
         scheme: String,
     },
-    /// A path that depends on where a program was started.
+    /// A relative path, which would depend on the working directory.
     #[error("`{path}` is not an absolute path; expected the absolute path of a folder")]
     NotAbsolute {
-        /// As it was given.
+        /// The path, as given.
         path: String,
     },
 }
 
 impl StoreLocation {
-    /// Opens the store. Where there is none, it is made.
+    /// Opens the store, and creates it if there is none.
     pub fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
         match self {
             Self::Folder(folder) => Ok(Arc::new(SqliteStore::open(folder)?)),
         }
     }
 
-    /// Opens the store if there is one. A store that cannot be written may still be read.
+    /// Opens the store if there is one. A read-only store can still be read.
     pub fn find(&self) -> Result<Option<Arc<dyn Store>>, StoreError> {
         match self {
             Self::Folder(folder) => {
@@ -67,7 +67,7 @@ impl FromStr for StoreLocation {
     }
 }
 
-/// As messages name it: the file.
+/// The path of the file, for messages.
 impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

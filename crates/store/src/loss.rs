@@ -1,17 +1,17 @@
-//! What a store had and has no more.
+//! [`Loss`]: committed data that a store no longer has.
 
-/// Something that was committed and is gone.
+/// Committed data that is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loss {
     /// The last entries of a journal, or all of it.
     Entries {
-        /// Whose project; a very long path is cut.
+        /// The project; a very long path is cut.
         project: String,
-        /// Whose session.
+        /// The session.
         session: String,
-        /// How many entries it had.
+        /// How many entries the journal had.
         had: u64,
-        /// How many it has.
+        /// How many it still has.
         has: u64,
     },
     /// Changes of records: of sessions, tasks, waits or issues.

@@ -1,8 +1,8 @@
-//! One page of a long answer, and how pages become the whole of it.
+//! Pages of a long result, and iterators over all pages.
 
 use crate::{Entry, Filter, Heading, JournalKey, Kind, Record, Store, StoreError, limits};
 
-/// Collects items until there are enough of them, or enough bytes.
+/// Collects items up to a number of items or bytes.
 pub(crate) struct Page<T> {
     items: Vec<T>,
     items_max: usize,
@@ -10,32 +10,32 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// An empty page for at most so many.
+    /// An empty page for at most this many items.
     pub(crate) fn new(items_max: usize) -> Self {
         Self { items: Vec::new(), items_max, bytes: 0 }
     }
 
-    /// Whether one more with so many bytes has room. The first always has: a page that stays empty
-    /// means the end.
+    /// Whether another item with this many bytes fits. The first always fits: an empty page means
+    /// the end.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let fits = self.items.is_empty() || self.bytes + bytes <= limits::PAGE_BYTES_MAX;
         self.items.len() < self.items_max && fits
     }
 
-    /// Takes one more.
+    /// Adds an item.
     pub(crate) fn push(&mut self, item: T, bytes: usize) {
         self.items.push(item);
         self.bytes += bytes;
     }
 
-    /// What was collected.
+    /// The collected items.
     pub(crate) fn into_items(self) -> Vec<T> {
         self.items
     }
 }
 
-/// All entries above `after`, oldest first, page by page: memory stays flat however long the journal
-/// is. Ends after the first error.
+/// All entries after `after`, oldest first, read page by page, so memory stays bounded. Ends after
+/// the first error.
 pub fn entries<'a>(
     store: &'a dyn Store,
     journal: &'a JournalKey,
@@ -87,7 +87,7 @@ pub fn records(
     one_by_one(pages)
 }
 
-/// The items of all pages; after an error, which has no place to go on from, no more are asked for.
+/// The items of all pages. Ends after an error, since the next page would be unknown.
 fn one_by_one<T>(
     pages: impl Iterator<Item = Result<Vec<T>, StoreError>>,
 ) -> impl Iterator<Item = Result<T, StoreError>> {

@@ -1,39 +1,38 @@
-//! Queues: records that wait for their turn.
+//! Queues: records in the order in which they are to be processed.
 //!
-//! A record may have a place in a queue: a lane, and a rank in that lane. [`Store::queue`] reads a lane
-//! in the order of the ranks, so that the next record is found without reading the others. What lanes
-//! mean is up to the writer; `kept_tasks/lanes.rs` shows one use.
+//! A record may have a position in a queue: a lane, and a rank in that lane. [`Store::queue`] reads
+//! a lane by rank, so the next record is found without reading the others. The writer decides what
+//! its lanes mean; `kept_tasks/lanes.rs` is an example.
 //!
 //! [`Store::queue`]: crate::Store::queue
 
 use crate::Kind;
 
-/// The place of a record in a queue.
+/// The position of a record in a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// Which lane, of those of the record's kind and project.
+    /// Name of the lane, unique within the record's kind and project.
     pub lane: String,
-    /// The lowest rank of a lane comes first. Records with the same rank follow in the order in which they
-    /// were made.
+    /// The lowest rank of a lane comes first. Records with equal ranks are ordered by creation.
     pub rank: i64,
 }
 
-/// Moves all records of one lane to another one. Ranks and versions stay.
+/// Moves all records of one lane to another. Ranks and versions stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneMove {
     /// The lane that is empty afterwards.
     pub from: String,
-    /// The lane that has them.
+    /// The lane that receives the records.
     pub to: String,
 }
 
-/// Names a lane.
+/// Identifies a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneKey<'a> {
-    /// What its records are about.
+    /// The kind of its records.
     pub kind: Kind,
-    /// Whose they are.
+    /// The project of its records.
     pub project: &'a str,
-    /// Which of the lanes of this kind and project.
+    /// The lane's name.
     pub lane: &'a str,
 }

@@ -1,6 +1,6 @@
-//! Records: what is known of a session, a wait or a task, one value each.
+//! Records: one value for each session, wait or task.
 
-/// What a record is about. Records of different kinds never meet.
+/// The kind of a record. Each kind has its own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A session of the runner.
@@ -9,16 +9,16 @@ pub enum Kind {
     Wait,
     /// Something to do.
     Task,
-    /// What became of an issue, whose text is a file.
+    /// The state of an issue, whose text is a file.
     Issue,
-    /// How many of something were made, so that none is made twice.
+    /// A counter that makes names unique.
     Counter,
     /// A page of the list of a session's issues.
     SessionIssues,
 }
 
 impl Kind {
-    /// Its word, in files and messages.
+    /// Its name in files and messages.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -32,67 +32,67 @@ impl Kind {
     }
 }
 
-/// Whose record, and which.
+/// Identifies a record among those of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordKey {
     /// The project's path as text.
     pub project: String,
-    /// Its name, one of a kind within the project.
+    /// Its name, unique within the project.
     pub name: String,
 }
 
-/// A record as it is kept.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Whose and which.
+    /// Project and name.
     pub key: RecordKey,
-    /// Goes up with every change.
+    /// Rises with every change.
     pub version: u64,
-    /// Where it stands in a list: when it came to be.
+    /// Its position in lists: its creation time.
     pub place: Place,
-    /// A word to filter by.
+    /// A word that [`Filter`] can select by.
     pub status: String,
-    /// What was written.
+    /// The stored text.
     pub value: String,
 }
 
-/// Where a record stands among all of its kind, oldest first.
+/// Position of a record among all of its kind, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// When it came to be, in milliseconds since 1970, as its first writer said.
+    /// Creation time in milliseconds since 1970, as its first writer gave it.
     pub created_at_ms: i64,
-    /// Orders records of the same millisecond: goes up with every new record of the store.
+    /// Orders records of the same millisecond: rises with every new record of the store.
     pub inserted: u64,
 }
 
-/// What the indexes have of a record: all but its value.
+/// A record without its value, read from the indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     /// The record's name.
     pub name: String,
-    /// A word to filter by.
+    /// A word that [`Filter`] can select by.
     pub status: String,
-    /// Its place in a list.
+    /// Its position in lists.
     pub place: Place,
 }
 
-/// Which records, and how many.
+/// Selects records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// Only those of this project.
+    /// Only records of this project.
     pub project: Option<String>,
-    /// Only those with one of these; with none given, all.
+    /// Only records with one of these statuses; all if empty.
     pub statuses: Vec<String>,
-    /// Only names that begin so.
+    /// Only names with this prefix.
     pub name_prefix: Option<String>,
-    /// Only older ones than this: the place of the last record of the page before.
+    /// Only older records: the position of the last record of the previous page.
     pub before: Option<Place>,
-    /// At most so many.
+    /// At most this many.
     pub limit: usize,
 }
 
 impl Filter {
-    /// The newest of all.
+    /// The newest records of all projects, up to this many.
     #[must_use]
     pub fn newest(limit: usize) -> Self {
         Self { project: None, statuses: Vec::new(), name_prefix: None, before: None, limit }

@@ -1,9 +1,8 @@
-//! A store in one SQLite file with a write-ahead log, or in memory. Nothing outside of this module knows that.
+//! A store in one SQLite file with a write-ahead log, or in memory.
 //!
-//! One connection writes and another reads, so that a long list in one thread does not hold up a
-//! commit in another. How the file is found, made and looked over: `open.rs`; its tables:
-//! `schema.rs`; what a commit does: `write.rs`; what is asked of it: `read.rs`; how its file shrinks:
-//! `reclaim.rs`.
+//! One connection writes and another reads, so a long list in one thread does not delay a commit in
+//! another. `open.rs` finds, creates and checks the file, `schema.rs` has its tables, `write.rs`
+//! commits, `read.rs` queries, `reclaim.rs` shrinks the file.
 
 mod connection;
 mod failure;
@@ -40,18 +39,18 @@ use crate::{
 pub struct SqliteStore {
     files: Files,
     writer: Mutex<Writer>,
-    /// Opened when something is read for the first time.
+    /// Opened by the first read.
     reader: Mutex<Option<Connection>>,
     syncs: AtomicU64,
-    /// The write-ahead log, opened to be synced.
+    /// The write-ahead log, open for syncing.
     log: OnceLock<File>,
-    /// What was gone when it was opened.
+    /// What was missing when the store was opened.
     losses: Mutex<Vec<Loss>>,
 }
 
 impl SqliteStore {
-    /// Opens the store of this folder. Where there is none, it is made, for its user alone: the
-    /// folder with mode 0700, the file with 0600.
+    /// Opens the store of this folder. If there is none, creates it for its user alone: the folder
+    /// with mode 0700, the file with 0600.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let files = Files::of(folder)?;
         if !files.exist()? {
@@ -60,8 +59,8 @@ impl SqliteStore {
         Self::open_files(files, open::Use::Writing)
     }
 
-    /// Opens the store of this folder if there is one. A reader makes none, and may
-    /// read one that cannot be written.
+    /// Opens the store of this folder if there is one. Never creates a store, and can read one that
+    /// is not writable.
     pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
         let files = Files::of(folder)?;
         match files.exist()? {
@@ -70,7 +69,8 @@ impl SqliteStore {
         }
     }
 
-    /// A store in memory that ends with this value, for tests and for programs that keep nothing.
+    /// A store in memory that lasts as long as this value, for tests and programs that keep
+    /// nothing.
     pub fn in_memory() -> Result<Self, StoreError> {
         let files = Files::in_memory();
         let connection = open::create_in_memory(&files)?;
@@ -117,15 +117,15 @@ impl SqliteStore {
         &self,
         deed: impl FnOnce(&mut Writer) -> Result<T, SqliteFailure>,
     ) -> Result<T, StoreError> {
-        // A panic in a transaction has rolled it back, so the connection is as good as before.
+        // A panic has rolled its transaction back, so the connection is still usable.
         let mut writer = lock(&self.writer);
         self.files.are_still_there()?;
         deed(&mut writer).map_err(|failure| self.files.explain(failure))
     }
 
-    /// Waits until the log is on the disk, and with it all that was committed before. While this process waits,
-    /// others can commit, and theirs may get there by the same sync. What was in the log and has been moved into
-    /// the main file is there already: SQLite syncs that before it writes over the log.
+    /// Waits until the log, with all earlier commits, is on the disk. Other processes can commit
+    /// meanwhile, and the same sync may cover their commits. Log content that was moved into the
+    /// main file is already on the disk: SQLite syncs it before overwriting the log.
     fn sync_log(&self) -> Result<(), StoreError> {
         let synced = match self.log.get() {
             Some(log) => log.sync_data(),
@@ -136,7 +136,7 @@ impl SqliteStore {
                 Ok(())
             }),
         };
-        // The commit is made, but it may not survive the machine, whatever the cause is.
+        // The commit is made but may not survive a crash of the machine, whatever the cause.
         synced.map_err(|error| StoreError::Io { cause: error.to_string() })
     }
 

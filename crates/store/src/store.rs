@@ -1,25 +1,27 @@
-//! The one trait. What a commit is made of stands in `commit.rs`.
+//! [`Store`]: the trait of all stores. The parts of a commit are in `commit.rs`.
 
 use crate::{
     Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
     Reclaimed, Record, RecordKey, Rewrite, StoreError,
 };
 
-/// Sessions, the journal of each, waits and tasks. The promises stand on the crate's front page.
+/// Storage of sessions, their journals, waits and tasks. The crate's documentation has the
+/// promises.
 pub trait Store: Send + Sync {
-    /// Does all of it or nothing. Returns when it is as safe as its durability asks.
+    /// Makes all changes or none. Returns once they are as safe as the durability requires.
     ///
-    /// [`StoreError::Fenced`], [`StoreError::JournalConflict`], [`StoreError::RecordConflict`] and
-    /// [`StoreError::TooLarge`] mean that nothing has changed. After [`StoreError::Io`] it may or may
-    /// not have happened; whoever goes on asks for [`Store::last`] first.
+    /// After [`StoreError::Fenced`], [`StoreError::JournalConflict`],
+    /// [`StoreError::RecordConflict`] and [`StoreError::TooLarge`], nothing has changed. After
+    /// [`StoreError::Io`], the commit may or may not have happened; read [`Store::last`] before
+    /// continuing.
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError>;
 
     /// Entries of a journal with a sequence number above `after`, oldest first.
     ///
-    /// At most `limit`, at most [`limits::ENTRIES_PER_PAGE_MAX`](crate::limits::ENTRIES_PER_PAGE_MAX),
-    /// and about [`limits::PAGE_BYTES_MAX`](crate::limits::PAGE_BYTES_MAX) of values, but always one
-    /// if there is one: the end of a journal is an empty page. [`entries`](crate::entries) reads on
-    /// until then.
+    /// At most `limit`, at most
+    /// [`limits::ENTRIES_PER_PAGE_MAX`](crate::limits::ENTRIES_PER_PAGE_MAX), and about
+    /// [`limits::PAGE_BYTES_MAX`](crate::limits::PAGE_BYTES_MAX) of values, but at least one if
+    /// there is one: an empty page is the end. [`entries`](crate::entries) reads all pages.
     fn journal(
         &self,
         journal: &JournalKey,
@@ -30,26 +32,26 @@ pub trait Store: Send + Sync {
     /// The last sequence number of a journal; 0 if it has no entry.
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError>;
 
-    /// A number that is another one once anything was committed, by whomever: the cheapest way to
-    /// see that there is nothing new. It says so only beside another one of the same value.
+    /// A number that changes with every commit of any process: the cheapest check for news. Only
+    /// equality with an earlier value means anything.
     fn changes(&self) -> Result<u64, StoreError>;
 
     /// One record.
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError>;
 
-    /// Records that pass the filter, newest first.
+    /// Records that match the filter, newest first.
     ///
-    /// At most as many as the filter says, at most
+    /// At most the filter's limit, at most
     /// [`limits::RECORDS_PER_PAGE_MAX`](crate::limits::RECORDS_PER_PAGE_MAX), and bounded in bytes
-    /// as [`Store::journal`] is: the end is an empty page. [`records`](crate::records) reads on
-    /// until then.
+    /// like [`Store::journal`]: an empty page is the end. [`records`](crate::records) reads all
+    /// pages.
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError>;
 
-    /// The headings of the records that [`Store::list`] would return: no value is read.
+    /// The headings of the records that [`Store::list`] would return, without reading values.
     fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError>;
 
-    /// Records of a lane from this rank on, each with its rank, lowest rank first. A page is bounded as
-    /// [`Store::list`] is.
+    /// Records of a lane from this rank on, each with its rank, lowest rank first. A page is
+    /// bounded like [`Store::list`].
     fn queue(
         &self,
         lane: LaneKey<'_>,
@@ -57,14 +59,14 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(i64, Record)>, StoreError>;
 
-    /// The first lane of the same kind and project behind this one, by name. The lane itself need not exist.
+    /// The next lane of the same kind and project, by name. The given lane need not exist.
     fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError>;
 
-    /// How many records the lanes have whose names begin so.
+    /// The number of records in all lanes with this prefix.
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError>;
 
-    /// Takes a lease: granted if nobody holds it, or if `instead_of` is the token of whoever holds
-    /// it now, because the caller has found that holder dead. Each grant has a new, higher token.
+    /// Takes a lease: granted if it is free, or if `instead_of` is the current holder's token
+    /// because the caller has found that holder dead. Each grant has a new, higher token.
     fn acquire(
         &self,
         lease: &str,
@@ -72,20 +74,19 @@ pub trait Store: Send + Sync {
         instead_of: Option<u64>,
     ) -> Result<Acquired, StoreError>;
 
-    /// Who holds a lease.
+    /// The holder of a lease.
     fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError>;
 
-    /// Gives a lease back; `false` if this token does not hold it (any more).
+    /// Releases a lease; `false` if this token does not hold it (any more).
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError>;
 
-    /// What had been committed and was gone when the store was opened. It is told once: a store that
-    /// is opened after this call has lost nothing, unless it cannot be written.
+    /// Committed data that was missing when the store was opened. Reported once: a store that is
+    /// opened after this call has no losses, unless it is not writable.
     fn take_losses(&self) -> Vec<Loss>;
 
-    /// Deletes what is left of forgotten journals, and gives free space back to the system. Both are done a
-    /// little at a time, so that other writers need not wait; one that is killed meanwhile leaves the rest to
-    /// the next call.
+    /// Deletes the entries of dropped journals and gives free space back to the system, in small
+    /// steps, so that other writers need not wait. If it is killed, the next call continues.
     ///
-    /// The file of an older version cannot shrink before it was written anew; see [`Rewrite`].
+    /// The file of an older version cannot shrink until it is rewritten; see [`Rewrite`].
     fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError>;
 }

@@ -1,5 +1,5 @@
-//! [`WatchedStore`], for tests: passes every call on to a store behind it and counts what is read. A test can
-//! also act before each commit, and change the entries that are read.
+//! [`WatchedStore`], for tests: passes calls on to another store and counts reads. A test can also
+//! act before each commit, and change the entries that are read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,10 +9,10 @@ use crate::{
     Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
 };
 
-/// What a test does before each commit; an error keeps the commit from being made.
+/// A test's function that runs before each commit; an error prevents the commit.
 type BeforeCommit = Box<dyn Fn(&Commit<'_>) -> Result<(), StoreError> + Send + Sync>;
 
-/// Returns the text that an entry of a journal is read as.
+/// Rewrites an entry of a journal as it is read.
 type RewriteEntry = Box<dyn Fn(String) -> String + Send + Sync>;
 
 /// A store that a test watches.
@@ -27,7 +27,7 @@ pub struct WatchedStore {
 }
 
 impl WatchedStore {
-    /// Watches this store.
+    /// Wraps this store.
     pub fn new(behind: Arc<dyn Store>) -> Self {
         let (records, entries, journals, changes) = Default::default();
         let (before_commit, rewrite): (BeforeCommit, RewriteEntry) =
@@ -35,7 +35,7 @@ impl WatchedStore {
         Self { behind, before_commit, rewrite, records, entries, journals, changes }
     }
 
-    /// Calls this before each commit.
+    /// Calls this function before each commit.
     #[must_use]
     pub fn before_commit(
         self,
@@ -44,7 +44,7 @@ impl WatchedStore {
         Self { before_commit: Box::new(before), ..self }
     }
 
-    /// Passes each entry that is read through this.
+    /// Passes each entry that is read through this function.
     #[must_use]
     pub fn rewriting(self, rewrite: impl Fn(String) -> String + Send + Sync + 'static) -> Self {
         Self { rewrite: Box::new(rewrite), ..self }
@@ -65,7 +65,7 @@ impl WatchedStore {
         self.journals.load(Ordering::Relaxed)
     }
 
-    /// How often the store was asked whether anything has changed.
+    /// How often [`Store::changes`] was called.
     pub fn changes_asked(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }

@@ -1,7 +1,8 @@
-//! [`Checkpoints`]: places in a journal from which it can be read on without reading what is before.
+//! [`Checkpoints`]: positions in a journal from which reading can continue without the entries
+//! before.
 //!
-//! A checkpoint has what the rows that come next depend on: what is under way, and how many rows there were.
-//! As a rule that is a few hundred bytes.
+//! A checkpoint holds what later rows depend on: unfinished parts, and the number of rows so far.
+//! Usually that is a few hundred bytes.
 
 use std::fmt::{self, Write};
 
@@ -10,15 +11,15 @@ use hookwright_pipeline::timeline::Timeline;
 use super::chronicle::JournalReading;
 use crate::limits;
 
-/// About what a firing takes that a checkpoint is told of later.
+/// Approximate size of a firing that is added to a checkpoint later.
 const FIRING_BYTES: usize = 100;
 
-/// Places in a journal, oldest first.
+/// Checkpoints of a journal, oldest first.
 pub(super) struct Checkpoints {
     all: Vec<Checkpoint>,
-    /// Entries from one to the next, at least. It grows with the journal.
+    /// Minimum number of entries between two checkpoints. Grows with the journal.
     apart: u64,
-    /// The entry behind which the last one was made, or would have been too large.
+    /// The entry after which the last checkpoint was made, or would have been too large.
     last_try: u64,
     bytes: usize,
 }
@@ -33,7 +34,7 @@ impl Checkpoints {
         Self { all: Vec::new(), apart: limits::CHECKPOINT_ENTRIES, last_try: 0, bytes: 0 }
     }
 
-    /// Makes one here, if the last one is far enough behind.
+    /// Makes a checkpoint here if the last one is far enough back.
     pub(super) fn add(&mut self, reading: &JournalReading) {
         if reading.last < self.last_try + self.apart {
             return;
@@ -46,7 +47,8 @@ impl Checkpoints {
         self.thin_out();
     }
 
-    /// The journal goes on with an entry of this firing: checkpoints behind its beginning have to know it.
+    /// The journal has another entry of this firing: checkpoints after its beginning must include
+    /// it.
     pub(super) fn recall(&mut self, firing: u64, timeline: &Timeline) {
         for Checkpoint { reading, bytes } in self.all.iter_mut().rev() {
             if !timeline.had_seen(firing, &reading.timeline) {
@@ -60,7 +62,7 @@ impl Checkpoints {
         self.thin_out();
     }
 
-    /// The last one before this row, or at it.
+    /// The last checkpoint at or before this row.
     pub(super) fn before_row(&self, row: u64) -> Option<&JournalReading> {
         let behind = self.all.partition_point(|one| one.reading.rows.count() <= row);
         behind.checked_sub(1).map(|at| &self.all[at].reading)
@@ -76,8 +78,8 @@ impl Checkpoints {
         self.bytes
     }
 
-    /// Leaves out every other one where they take too much: a journal twice as long has them twice as far
-    /// apart.
+    /// Removes every other checkpoint if they take too much memory: the distance doubles with the
+    /// length of the journal.
     fn thin_out(&mut self) {
         while self.bytes > limits::CHECKPOINTS_BYTES_MAX && !self.all.is_empty() {
             let mut at = 0;
@@ -91,8 +93,8 @@ impl Checkpoints {
     }
 }
 
-/// About how many bytes a checkpoint takes; `None` if those are too many for one. What it shares with others
-/// is not counted.
+/// Approximate size of a checkpoint; `None` if it is too large. Data shared with other
+/// checkpoints does not count.
 fn bytes_of(reading: &JournalReading) -> Option<usize> {
     let JournalReading { timeline, reports, .. } = reading;
     let mut room = Room(limits::CHECKPOINT_BYTES_MAX.checked_sub(size_of::<JournalReading>())?);

@@ -1,7 +1,7 @@
-//! [`Chronicle`]: a session's journal as its page tells it, read on as it grows.
+//! [`Chronicle`]: a session's journal as rows of its page, read incrementally.
 //!
-//! Only the latest rows are kept, however long the session is. For older ones the journal is read once more,
-//! from the checkpoint before them.
+//! Only the latest rows are kept, however long the session is. For older ones the journal is read
+//! again, from the checkpoint before them.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::checkpoints::Checkpoints;
 use super::rows::Rows;
 use crate::limits;
 
-/// Entries that are read at once for older rows.
+/// Entries per read when older rows are read.
 const ENTRIES_AT_ONCE: usize = 256;
 
 /// A journal that is being read.
@@ -23,25 +23,25 @@ pub(crate) struct Chronicle {
     checkpoints: Checkpoints,
 }
 
-/// What stands on a page about a journal.
+/// Content of a page about a journal.
 pub(crate) struct Told {
-    /// What happened, as far as it is in sight.
+    /// The visible rows.
     pub(crate) rows: Rows,
-    /// What agents have used in all, as far as they tell.
+    /// The agents' total usage, as far as they report it.
     pub(crate) used: Option<Usage>,
-    /// Entries that are not told because they are of a newer program.
+    /// Number of entries from a newer version of the program, which are not shown.
     pub(crate) not_understood: u64,
     /// The last entry that was read.
     pub(crate) last: u64,
 }
 
 impl Chronicle {
-    /// Of a journal of which nothing was read.
+    /// A journal of which nothing is read yet.
     pub(crate) fn new(journal: JournalKey) -> Self {
         Self { journal, reading: JournalReading::default(), checkpoints: Checkpoints::new() }
     }
 
-    /// Reads what was written since.
+    /// Reads the new entries.
     pub(crate) fn read_on(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         let (journal, last) = (self.journal.clone(), self.reading.last);
         for entry in entries(store, &journal, last) {
@@ -52,7 +52,7 @@ impl Chronicle {
                 self.checkpoints.recall(event.firing, &self.reading.timeline);
             }
             self.reading.see(entry.sequence, event);
-            // Where a row has just ended, little is under way.
+            // When a row has just ended, little is unfinished, so a checkpoint is small.
             if self.reading.rows.count() > rows {
                 self.checkpoints.add(&self.reading);
             }
@@ -60,7 +60,7 @@ impl Chronicle {
         Ok(())
     }
 
-    /// All that was read, with what is under way and the newest rows in sight, or those before one.
+    /// The page's content: the unfinished rows and the newest ones, or those before a row.
     pub(crate) fn told(
         &self,
         store: &dyn Store,
@@ -90,17 +90,17 @@ impl Chronicle {
                 }
             }
         }
-        // The last of them may be under way.
+        // The last of them may be unfinished.
         Ok(reading.told(runs).rows)
     }
 }
 
-/// `None` if it is of a newer program.
+/// `None` if a newer version of the program wrote it.
 fn event_of(entry: &Entry) -> Option<RunEvent> {
     read_entry(&entry.value).ok()
 }
 
-/// How far a journal was read, and what was found.
+/// The state of reading a journal.
 #[derive(Clone, Default)]
 pub(super) struct JournalReading {
     /// The last entry that was read.
@@ -108,7 +108,7 @@ pub(super) struct JournalReading {
     pub(super) timeline: Timeline,
     pub(super) rows: Rows,
     pub(super) reports: Reports,
-    /// Entries of a newer program.
+    /// Entries from a newer version of the program.
     not_understood: u64,
 }
 
@@ -137,15 +137,15 @@ impl JournalReading {
         Told { rows, used, not_understood, last: self.last }
     }
 
-    /// What it takes to read on, without the rows before.
+    /// The state needed to continue reading, without the earlier rows.
     pub(super) fn small_copy(&self) -> Self {
         let (timeline, rows) = (self.timeline.small_copy(), self.rows.without_those_in_sight());
         Self { last: self.last, timeline, rows, reports: self.reports.clone(), not_understood: 0 }
     }
 }
 
-/// Entries of reports whose hooks have no row yet. A hook gets its row when the part of the timeline is
-/// whole that it belongs to; those of one hook come in the order of their reports.
+/// Entries of reports whose hooks have no row yet. A hook gets its row when its part of the
+/// timeline is complete; reports of the same hook come in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reports(VecDeque<(String, u64)>);
 
@@ -157,7 +157,7 @@ impl Reports {
         self.0.push_back((hook.to_owned(), sequence));
     }
 
-    /// The oldest one of this hook.
+    /// The oldest entry of this hook.
     pub(super) fn take(&mut self, hook: &str) -> Option<u64> {
         let at = self.0.iter().position(|(id, _)| id == hook)?;
         self.0.remove(at).map(|(_, sequence)| sequence)

@@ -1,5 +1,4 @@
-//! [`Chronicles`]: the journals that pages have shown, as far as they were read, so that they need not be
-//! read again.
+//! [`Chronicles`]: a cache of the journals that pages have shown, so that they are not read again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +8,7 @@ use hookwright_store::JournalKey;
 use super::chronicle::Chronicle;
 use crate::limits;
 
-/// Journals that were read: those that were used last.
+/// The most recently used journals.
 #[derive(Default)]
 pub(super) struct Chronicles(Mutex<KeptChronicle>);
 
@@ -20,7 +19,7 @@ struct KeptChronicle {
 }
 
 struct Used {
-    /// When its session began: one of the same name may have taken its place.
+    /// When the session began: a later session may have the same name.
     began: String,
     chronicle: Arc<Mutex<Chronicle>>,
     last_use: u64,

@@ -1,10 +1,11 @@
-//! [`Feed`]: what all pages that show the same thing are sent.
+//! [`Feed`]: the updates for all pages that show the same thing.
 //!
-//! A change is read from the store and rendered once, however many pages follow it: all of them get the
-//! same bytes. That is safe because a page is the same for every visitor: all who signed in have the same
-//! cookie and the same forms (`gate.rs`). What only one visitor may see must not come through a feed.
+//! A change is read from the store and rendered once, however many pages follow it: all of them get
+//! the same bytes. That is safe because a page is the same for every visitor: all signed-in
+//! visitors have the same cookie and the same forms (`gate.rs`). Content for one visitor only must
+//! not go through a feed.
 //!
-//! Only the newest [`Edition`] is kept. A page that was not ready for one gets all of the next one.
+//! Only the newest [`Edition`] is kept. A page that missed one gets the next one as a whole.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -17,62 +18,62 @@ use super::Board;
 use super::regions::{Looks, Region, everything, state_of};
 use crate::limits;
 
-/// Reads what a page shows, beside the [`Seen::Changed::facts`] of the last look. It blocks.
+/// Reads a page's content. Gets the [`Seen::Changed::facts`] of the last call. Blocks.
 pub(crate) type Look = Box<dyn Fn(Option<u64>) -> Result<Seen, WaitError> + Send + Sync>;
 
-/// What a look has found.
+/// Result of a [`Look`].
 pub(crate) enum Seen {
     Changed {
-        /// Names all that the regions are made from: the same name, the same regions.
+        /// A hash of everything that the regions depend on: an equal hash means equal regions.
         facts: Option<u64>,
         regions: Vec<Region>,
     },
-    /// What the last look has found. Most commits are of other sessions, and rendering costs most.
+    /// Nothing has changed. Most commits are of other sessions, and rendering costs most.
     Same,
-    /// There is nothing any more.
+    /// The session no longer exists.
     Nothing,
 }
 
-/// What all pages that show the same thing are sent.
+/// The updates for all pages that show the same thing.
 pub(crate) struct Feed {
     look: Look,
     last: Mutex<LastLook>,
     news: watch::Sender<News>,
 }
 
-/// What a feed has to tell.
+/// The latest state of a feed.
 #[derive(Clone)]
 pub(crate) enum News {
-    /// The store was not read yet, or could not be.
+    /// The store has not been read yet, or could not be.
     Nothing,
     Edition(Arc<Edition>),
-    /// What the pages show was removed.
+    /// The pages' session was removed.
     Gone,
 }
 
-/// What the pages show at one time.
+/// The content of the pages at one time.
 pub(crate) struct Edition {
-    /// From 1, without gaps.
+    /// Number from 1, without gaps.
     pub(crate) number: u64,
-    /// [`state_of`] it.
+    /// Its [`state_of`].
     pub(crate) state: String,
-    /// The events for pages that show the edition before.
+    /// The events for pages that show the previous edition.
     pub(crate) changes: Bytes,
     regions: Vec<Region>,
     everything: OnceLock<Bytes>,
 }
 
 impl Edition {
-    /// The events for pages that show anything else. They are made when the first page needs them.
+    /// The events for pages that show anything else, rendered when the first page needs them.
     pub(crate) fn everything(&self) -> Bytes {
         self.everything.get_or_init(|| everything(&self.regions).into()).clone()
     }
 }
 
-/// How the store was when a feed looked.
+/// The state of the store when a feed last read it.
 #[derive(Default)]
 struct LastLook {
-    /// [`Board::changes`] before the look.
+    /// [`Board::changes`] before that read.
     changes: Option<u64>,
     at: Option<Instant>,
     facts: Option<u64>,
@@ -90,22 +91,22 @@ impl Feed {
         self.news.subscribe()
     }
 
-    /// Whether a page still follows it, and there is something to follow.
+    /// Whether a page still follows the feed, and its session exists.
     pub(super) fn is_of_use(&self) -> bool {
         self.news.receiver_count() > 0 && !matches!(*self.news.borrow(), News::Gone)
     }
 
-    /// Whether it has to look, now that the store's number of changes is this one.
+    /// Whether the feed must read again, given the store's current number of changes.
     pub(super) fn is_behind(&self, changes: u64) -> bool {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_behind(changes)
     }
 
-    /// Publishes what is new, if anything is. It blocks; of several callers at once only the first one
-    /// reads and renders.
+    /// Publishes news, if there is any. Blocks; of several concurrent callers only the first reads
+    /// and renders.
     pub(super) fn look(&self, board: &Board) -> Result<(), WaitError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the look: what is committed meanwhile is seen by the next one.
+        // Taken before reading, so that the next call sees commits made meanwhile.
         let changes = board.changes()?;
         if !last.is_behind(changes) {
             return Ok(());

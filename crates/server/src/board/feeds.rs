@@ -1,7 +1,7 @@
-//! [`Feeds`]: the feeds that pages follow, and the one look-out for all of them.
+//! [`Feeds`]: the feeds that pages follow, and one task that updates all of them.
 //!
-//! Sessions run in other processes, so that the store is asked a few times a second whether anything was
-//! committed: once for all pages, and only while a page is open.
+//! Sessions run in other processes, so the store is polled for commits a few times a second: once
+//! for all pages, and only while a page is open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,13 @@ use super::feed::{Feed, Look, News};
 use crate::limits;
 use crate::reception::Desk;
 
-/// What a page shows.
+/// The subject of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
     Overview,
     Session {
         name: String,
-        /// As the page was asked for.
+        /// The project in the page's address.
         project: Option<String>,
     },
 }
@@ -46,13 +46,13 @@ impl Feeds {
         Self { board, desk, open: Arc::default() }
     }
 
-    /// Subscribes a page. `look` is used if it is the first one of its topic.
+    /// Subscribes a page. `look` is used for the first page of a topic.
     pub(crate) fn follow(&self, topic: Topic, look: Look) -> Subscription {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.feeds.retain(|_, feed| feed.is_of_use());
         let feed = open.feeds.entry(topic).or_insert_with(|| Arc::new(Feed::new(look)));
         let feed = Arc::clone(feed);
-        // Under the lock, so that the look-out does not take the feed for one without pages.
+        // Under the lock, so that the update task does not drop the feed as unused.
         let news = feed.subscribe();
         if !std::mem::replace(&mut open.is_watched, true) {
             let (board, all) = (Arc::clone(&self.board), Arc::clone(&self.open));
@@ -73,7 +73,7 @@ impl Feeds {
     }
 }
 
-/// A page's place at a feed.
+/// A page's subscription to a feed.
 pub(crate) struct Subscription {
     board: Arc<Board>,
     feed: Arc<Feed>,
@@ -81,14 +81,14 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// The news as of now: a page must not be told what was there before it was loaded.
+    /// The current news: a page must not get news from before it was loaded.
     pub(crate) async fn up_to_date(self) -> watch::Receiver<News> {
         look(self.board, self.feed).await;
         self.news
     }
 }
 
-/// Keeps all feeds up to date, until no page follows any.
+/// Keeps all feeds up to date while a page follows one.
 async fn look_out(board: Arc<Board>, open: Arc<Mutex<Open>>) {
     loop {
         sleep(limits::CHANGES_LOOK_PAUSE).await;
@@ -102,13 +102,13 @@ async fn look_out(board: Arc<Board>, open: Arc<Mutex<Open>>) {
             open.feeds.values().cloned().collect()
         };
         let asked = Arc::clone(&board);
-        // The store's calls block, and so does a feed that is looking.
+        // The store's calls block, and so does a feed that is reading.
         let behind = spawn_blocking(move || {
             let changes = asked.changes()?;
             let behind = feeds.into_iter().filter(|feed| feed.is_behind(changes));
             Ok::<Vec<_>, StoreError>(behind.collect())
         });
-        // A store that cannot be read now can be read the next time, perhaps.
+        // A store that cannot be read now may be readable next time.
         let Ok(Ok(behind)) = behind.await else { continue };
         for feed in behind {
             look(Arc::clone(&board), feed).await;
@@ -116,8 +116,8 @@ async fn look_out(board: Arc<Board>, open: Arc<Mutex<Open>>) {
     }
 }
 
-/// One after the other: however many feeds there are, they use one core at most. What goes wrong in one
-/// of them, a panic too, concerns its pages alone, and is tried again.
+/// One after the other: however many feeds there are, they use at most one core. An error or a
+/// panic in one of them affects only its own pages, and is retried.
 async fn look(board: Arc<Board>, feed: Arc<Feed>) {
     let _ = spawn_blocking(move || feed.look(&board)).await;
 }

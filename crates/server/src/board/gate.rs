@@ -1,9 +1,9 @@
-//! [`Gate`]: who may see the board.
+//! [`Gate`]: access control of the board.
 //!
-//! What sessions do concerns their user alone, neither other users of the machine nor pages of other
-//! sites that the browser shows. The address that is printed holds a token; whoever opens it gets a cookie, which
-//! scripts cannot read and other sites cannot make the browser send. A new program is a new gate: what was
-//! printed before opens nothing any more.
+//! Sessions are visible to their user alone, not to other users of the machine nor to other sites
+//! in the browser. The printed address holds a token; opening it sets a cookie, which scripts
+//! cannot read and other sites cannot make the browser send. Every process has a new gate:
+//! addresses that were printed before stop working.
 
 use std::io;
 
@@ -11,30 +11,30 @@ use axum::http::{HeaderMap, header};
 
 use crate::signing_key::{SigningKey, random_text, same};
 
-/// What the path of the address begins with.
+/// Prefix of the address's path.
 const OPEN_PATH: &str = "/open/";
 
-/// Who may see the board of one program.
+/// Access to the board of one process.
 pub(crate) struct Gate {
     key: SigningKey,
-    /// Nobody can foresee it.
+    /// Random text.
     visit: String,
-    /// Cookies know no ports, so that the port has to be part of the name.
+    /// Cookies ignore ports, so the port is part of the name.
     cookie_name: String,
 }
 
 impl Gate {
-    /// A new one, for a listener at this port.
+    /// A new gate, for a listener at this port.
     pub(crate) fn new(key: SigningKey, port: u16) -> io::Result<Self> {
         Ok(Self { key, visit: random_text()?, cookie_name: format!("hookwright-{port}") })
     }
 
-    /// The path that lets somebody in.
+    /// The path that signs a visitor in.
     pub(crate) fn path(&self) -> String {
         format!("{OPEN_PATH}{}", self.sign("address", ""))
     }
 
-    /// The cookie for whoever asks for that path; `None` if this is another one.
+    /// The cookie for a request of that path; `None` for any other path.
     pub(crate) fn cookie_for(&self, path: &str) -> Option<String> {
         let token = path.strip_prefix(OPEN_PATH)?;
         let (name, value) = (&self.cookie_name, self.sign("cookie", ""));
@@ -42,7 +42,7 @@ impl Gate {
         same(token, &self.sign("address", "")).then_some(cookie)
     }
 
-    /// Whether a request comes from somebody who was let in.
+    /// Whether a request comes from a signed-in visitor.
     pub(crate) fn lets_in(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(header::COOKIE).into_iter();
         let cookies =
@@ -52,12 +52,12 @@ impl Gate {
         ours.filter(|(name, _)| *name == self.cookie_name).any(|(_, value)| same(value, &expected))
     }
 
-    /// What a form of ours that answers a wait carries.
+    /// The token in a form that answers a wait.
     pub(crate) fn form_token(&self, wait: &str) -> String {
         self.sign("form", wait)
     }
 
-    /// Whether a form is ours.
+    /// Whether a form's token is valid.
     pub(crate) fn is_form_token(&self, token: &str, wait: &str) -> bool {
         same(token, &self.form_token(wait))
     }

@@ -1,5 +1,5 @@
-//! How the board looks. The pages are whole without a script; with one they keep themselves up to date.
-//! They load nothing and treat every text as text.
+//! Renders the board. Pages work without a script; with one they stay up to date. They load nothing
+//! else and escape every text.
 
 mod chapters;
 mod deed;
@@ -30,7 +30,7 @@ use crate::page::parts::head;
 const STYLE: &str = include_str!("../assets/board.css");
 const SCRIPT: &str = include_str!("../assets/board.js");
 
-/// What pages have to know about the board.
+/// What rendering needs to know about the board.
 pub(crate) struct Context<'b> {
     pub(crate) gate: &'b Gate,
     pub(crate) is_of_all: bool,
@@ -58,8 +58,8 @@ impl Context<'_> {
     }
 }
 
-/// What a browser may do with our pages: show them with this one style, run this one script, which may
-/// ask us for news, and send our forms back.
+/// The pages' content security policy: this one style, this one script, which may connect to our
+/// stream, and forms that post to us.
 pub(crate) fn content_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let [style, script] = [STYLE, SCRIPT].map(|text| base64(&Hash::hash(text.as_bytes())));
@@ -71,17 +71,17 @@ pub(crate) fn content_policy() -> &'static str {
     &POLICY
 }
 
-/// All sessions.
+/// The page of all sessions.
 pub(crate) fn overview(seen: &Overview, before: Option<Place>, context: &Context<'_>) -> Markup {
     let regions = overview_regions(seen, context);
     let content = overview::content(&regions, seen, before);
-    // Who reads old ones is not interrupted.
+    // A page of older sessions gets no updates.
     let stream = before.is_none().then(|| "/stream".to_owned());
     let live = Live { stream, state: state_of(&regions), may_reload: seen.questions.is_empty() };
     layout("Sessions", Some(live), &html! {}, &content)
 }
 
-/// One session.
+/// The page of one session.
 pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Markup {
     let record = &story.session.record;
     let regions = session_regions(story, which, context);
@@ -93,7 +93,7 @@ pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Ma
     layout(&record.name, Some(live), &back(None), &content)
 }
 
-/// What one hook reported.
+/// The page of one hook's report.
 pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'_>) -> Markup {
     let content = report::content(report);
     let path = context.session_path(&session.record.name, &session.record.workspace);
@@ -101,7 +101,7 @@ pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'
     layout(&title, None, &back(Some((&session.record.name, &path))), &content)
 }
 
-/// What was said in one turn of an agent.
+/// The page of one turn's conversation.
 pub(crate) fn turn(turn: &SeenTurn, context: &Context<'_>) -> Markup {
     let record = &turn.session.record;
     let path = context.session_path(&record.name, &record.workspace);
@@ -109,7 +109,7 @@ pub(crate) fn turn(turn: &SeenTurn, context: &Context<'_>) -> Markup {
     layout(&title, None, &back(Some((&record.name, &path))), &turn::content(turn))
 }
 
-/// The same for everything that is not there, or not for whoever asks.
+/// The same page for everything that does not exist or is not visible to the visitor.
 pub(crate) fn nothing() -> Markup {
     plain(
         "Nothing here",
@@ -120,12 +120,12 @@ pub(crate) fn nothing() -> Markup {
     )
 }
 
-/// For requests that name somebody else.
+/// For requests with another host name.
 pub(crate) fn other_host() -> Markup {
     plain("Not here", html! { "This server does not answer to the host name in the address." })
 }
 
-/// For streams that are too many.
+/// For requests beyond the limit of streams.
 pub(crate) fn too_many() -> Markup {
     plain("Not now", html! { "Too many pages are open. Close some, and reload this one." })
 }
@@ -137,11 +137,12 @@ fn plain(heading: &str, text: Markup) -> Markup {
 
 /// How a page stays up to date.
 struct Live {
-    /// Where its news come from.
+    /// Address of its stream.
     stream: Option<String>,
-    /// What it shows.
+    /// The state that it shows.
     state: String,
-    /// Without a script it may load itself anew: nobody writes anything into it.
+    /// Whether it may reload itself without a script: it has no form that a person may be filling
+    /// in.
     may_reload: bool,
 }
 
@@ -170,7 +171,7 @@ fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) 
     }
 }
 
-/// The way back, on pages below others.
+/// The link back, on subordinate pages.
 fn back(session: Option<(&str, &str)>) -> Markup {
     html! {
         nav aria-label="Connection of this page" {

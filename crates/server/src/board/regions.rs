@@ -1,6 +1,6 @@
-//! [`Region`]: a part of a page that changes by itself, made of fragments that come, change and go.
+//! [`Region`]: a part of a page that updates itself, made of fragments that come, change and go.
 //!
-//! A page and the stream that keeps it up to date are made from the same regions, so that they cannot differ.
+//! A page and the stream that updates it are made from the same regions, so they cannot differ.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,11 +8,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use maud::{Markup, PreEscaped};
 use serde_json::json;
 
-/// A part of a page that changes by itself.
+/// A part of a page that updates itself.
 pub(crate) struct Region {
     /// The id of its element, and the name of its events.
     pub(crate) name: &'static str,
-    /// In their order on the page.
+    /// The fragments, in their order on the page.
     pub(crate) fragments: Vec<Fragment>,
 }
 
@@ -22,12 +22,12 @@ pub(crate) struct Fragment {
     pub(crate) id: String,
     /// The element.
     pub(crate) html: String,
-    /// The same for the same element.
+    /// Hash of the element.
     look: u64,
 }
 
 impl Region {
-    /// What stands in its element.
+    /// The content of the region's element.
     pub(crate) fn content(&self) -> Markup {
         PreEscaped(self.fragments.iter().map(|fragment| fragment.html.as_str()).collect())
     }
@@ -42,7 +42,7 @@ impl Fragment {
     }
 }
 
-/// Names what a page shows: the same name, the same page.
+/// A hash of a page's content: an equal hash means an equal page.
 pub(crate) fn state_of(regions: &[Region]) -> String {
     let mut hasher = DefaultHasher::new();
     for Region { name, fragments } in regions {
@@ -57,13 +57,13 @@ pub(crate) fn everything(regions: &[Region]) -> String {
     Looks::default().changes_to(regions).unwrap_or_default()
 }
 
-/// What pages show: in each region the fragments, in their order, and how each looks.
+/// The pages' current content: each region's fragments in order, with their hashes.
 #[derive(Default)]
 pub(crate) struct Looks(HashMap<&'static str, Vec<(String, u64)>>);
 
 impl Looks {
-    /// The events that make pages show these regions; `None` if they do. Only the last one carries the new
-    /// state: a page whose connection breaks before it gets everything anew.
+    /// The events that update pages to these regions; `None` if nothing changed. Only the last one
+    /// carries the new state: a page whose connection breaks before it gets everything again.
     pub(crate) fn changes_to(&mut self, regions: &[Region]) -> Option<String> {
         let events = regions.iter().filter_map(|region| self.event_for(region));
         let mut events: Vec<String> = events.collect();
@@ -123,7 +123,7 @@ mod tests {
              \"<p id=\\\"c\\\">1</p><p id=\\\"b\\\">2</p>\"}}\n\n"
         );
         assert_eq!(shown.changes_to(&then), Some(changed));
-        // What is only elsewhere or gone is told by the order.
+        // Moved and removed fragments are covered by the new order.
         let last = [region("head", &[("h", "1")]), region("list", &[("b", "2")])];
         let state = state_of(&last);
         let moved =

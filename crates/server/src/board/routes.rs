@@ -1,7 +1,7 @@
-//! [`router`]: what the listener of a board answers.
+//! [`router`]: handles the requests to a board.
 //!
-//! Whoever was not let in gets one and the same answer to everything. Looking never decides; a form of
-//! ours does.
+//! A visitor who is not signed in gets the same response to every request. A GET never decides;
+//! only one of our forms does.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::routes::{
     PAGE, Peer, Refusal, in_the_store, respond, respond_as, somebody_at_the_page, whole,
 };
 
-/// What the listener of a board knows.
+/// The data that the board's handlers need.
 pub(crate) struct Door {
     board: Arc<Board>,
     gate: Arc<Gate>,
@@ -42,12 +42,12 @@ pub(crate) struct Door {
     streams: Arc<Semaphore>,
 }
 
-/// What the listener of a board answers.
+/// The routes of a board.
 pub(crate) fn router(door: Door) -> Router {
     Router::new().fallback(answer).with_state(Arc::new(door))
 }
 
-/// What a path asks for.
+/// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asked<'p> {
     Overview,
@@ -55,22 +55,22 @@ enum Asked<'p> {
     Session(&'p str),
     SessionStream(&'p str),
     Report(&'p str, u64),
-    /// A stage's number, from 1, and an iteration's; 0 is the delivery of raw output.
+    /// Stage number from 1, and iteration; 0 is the delivery of raw output.
     Turn(&'p str, u32, u32),
     Answer(&'p str),
 }
 
-/// Why something is not shown.
+/// Why a request is refused.
 enum Refused {
-    /// It is meant for somebody else.
+    /// The request is for another host.
     OtherHost,
-    /// There is nothing; or there is, and whoever asks may not know.
+    /// The page does not exist, or the visitor may not know that it does.
     Nothing,
-    /// Neither a look nor an answer.
+    /// The method is neither a read nor a POST.
     Method,
-    /// Too many pages are kept up to date.
+    /// The limit of open streams is reached.
     TooMany,
-    /// What an answer at the page of a question would be told.
+    /// The refusal that an answer on the question's own page would get.
     Answer(Refusal),
 }
 
@@ -192,7 +192,7 @@ impl Door {
         Ok(respond_as(StatusCode::OK, body, "text/event-stream", page::content_policy()))
     }
 
-    /// Reads what the pages of a topic show.
+    /// The reader of a topic's content.
     fn look(&self, topic: Topic) -> Look {
         let (board, gate) = (Arc::clone(&self.board), Arc::clone(&self.gate));
         let is_of_all = board.is_of_all();
@@ -218,7 +218,7 @@ impl Door {
         }
     }
 
-    /// Answers a wait, as the page of the question itself would.
+    /// Answers a wait, as the question's own page does.
     async fn decide(&self, id: &str, parts: Parts, body: Body) -> Result<Response, Refused> {
         if is_cross_site(&parts.headers, "") {
             return Err(Refusal::CrossSite.into());
@@ -229,7 +229,7 @@ impl Door {
         let Value::Object(mut whole) = whole else {
             return Err(Refusal::NoReply(NoReply::NotJson).into());
         };
-        // What is ours in it is not for the hooks, which get the answer to read.
+        // Hooks get the answer without our own fields.
         let token = whole.shift_remove("form");
         let back = whole.shift_remove("back");
         let is_ours = token.as_ref().and_then(Value::as_str);
@@ -268,12 +268,12 @@ impl Door {
     }
 }
 
-/// Whether a request only looks.
+/// Whether a request only reads.
 fn looks(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
 }
 
-/// What a path asks for. A session's name has no character that would have to be escaped.
+/// Parses a path. A session's name has no character that needs escaping.
 fn asked(path: &str) -> Option<Asked<'_>> {
     let is_name = |name: &&str| name.parse::<SessionName>().is_ok();
     let mut parts = path.strip_prefix('/')?.split('/');
@@ -298,13 +298,13 @@ fn asked(path: &str) -> Option<Asked<'_>> {
     parts.next().is_none().then_some(asked)
 }
 
-/// `1700000000000-42`: where a list goes on.
+/// Parses `1700000000000-42`: the position at which a list continues.
 fn place(text: &str) -> Option<Place> {
     let (created_at_ms, inserted) = text.split_once('-')?;
     Some(Place { created_at_ms: created_at_ms.parse().ok()?, inserted: inserted.parse().ok()? })
 }
 
-/// What a page that asks for its stream shows: browsers that come back say it in a header.
+/// The state that a page shows; browsers that reconnect send it in a header.
 fn state_of(parts: &Parts, first: Option<&String>) -> Option<String> {
     let headers: &HeaderMap = &parts.headers;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());

@@ -1,4 +1,5 @@
-//! [`Rows`]: the latest parts of a session's story, and what they belong to.
+//! [`Rows`]: the latest rows of a session's history, and the stage and work item that they belong
+//! to.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,26 +10,26 @@ use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, Milestone, 
 use super::chronicle::Reports;
 use crate::limits;
 
-/// The latest parts.
+/// The latest rows.
 #[derive(Clone, Default)]
 pub(crate) struct Rows {
-    /// Only those before this one come in sight.
+    /// Only rows before this one are visible.
     before: Option<u64>,
-    /// How many there were.
+    /// Number of all rows.
     count: u64,
-    /// How many of them were iterations.
+    /// Number of iterations among them.
     iterations: u64,
     sight: Sight,
     stages: BTreeMap<u32, StageSum>,
-    /// Those that are not complete, once all are there that are.
+    /// The unfinished rows, once all complete ones are added.
     under_way: Option<Vec<Arc<Row>>>,
 }
 
-/// The parts in sight.
+/// The visible rows.
 #[derive(Clone, Default)]
 struct Sight {
     kept: VecDeque<Arc<Row>>,
-    /// The stage and the piece of work that had begun before the oldest that is kept.
+    /// The stage and the work item that began before the oldest visible row.
     stage: Option<Arc<Row>>,
     item: Option<Arc<Row>>,
 }
@@ -43,7 +44,7 @@ impl Sight {
         }
     }
 
-    /// A row is out of sight.
+    /// Removes a row from view.
     fn leave(&mut self, row: Arc<Row>) {
         match &row.what {
             What::Milestone(Milestone::StageBegan { .. }) => self.stage = Some(row),
@@ -55,12 +56,12 @@ impl Sight {
     }
 }
 
-/// One part.
+/// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// From 0.
+    /// Number from 0.
     pub(crate) number: u64,
-    /// Names its element on the page: the same as long as it tells of the same.
+    /// Id of its element on the page, which stays the same while the row changes.
     pub(crate) id: String,
     pub(crate) what: What,
 }
@@ -69,14 +70,14 @@ pub(crate) struct Row {
 pub(crate) enum What {
     /// Anything but an iteration.
     Milestone(Milestone),
-    /// An iteration, with the journal's entries that report its deeds.
+    /// An iteration, with the journal entries that report its deeds.
     Iteration(Box<Iteration>, Vec<Option<u64>>),
     /// Something that happened outside of iterations.
     Deed(Deed, Option<u64>),
 }
 
 impl What {
-    /// What happened in it.
+    /// The deeds of this row.
     pub(crate) fn deeds(&self) -> &[Deed] {
         match self {
             What::Iteration(iteration, _) => &iteration.deeds,
@@ -87,7 +88,7 @@ impl What {
 }
 
 impl What {
-    /// With as much as is shown: of a row that is kept, nothing else is asked for.
+    /// The row with only what is shown, since nothing else of a kept row is used.
     fn in_short(mut self) -> Self {
         if let What::Iteration(iteration, reports) = &mut self {
             let more = iteration.deeds.len().saturating_sub(limits::DEEDS_SHOWN_MAX);
@@ -102,25 +103,25 @@ impl What {
     }
 }
 
-/// A stage in a few words.
+/// Summary of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StageSum {
     pub(crate) name: String,
     pub(crate) iterations_max: Option<u32>,
-    /// Those that ended.
+    /// Number of ended iterations.
     pub(crate) iterations: u32,
-    /// When it began, or went on.
+    /// When it began or was resumed.
     pub(crate) at: String,
     /// Why it ended, if it did.
     pub(crate) reason: Option<String>,
-    /// It is neither over nor under way.
+    /// Whether it is neither over nor running.
     pub(crate) was_left: bool,
     pub(crate) duration_ms: Option<f64>,
     pub(crate) usage: Option<Usage>,
 }
 
 impl Rows {
-    /// None of those that were there, as if all were out of sight: what comes is numbered on.
+    /// Without the visible rows, but with their numbering.
     pub(super) fn without_those_in_sight(&self) -> Self {
         let Self { before, count, iterations, .. } = *self;
         let mut sight = Sight { kept: VecDeque::new(), ..self.sight.clone() };
@@ -128,20 +129,20 @@ impl Rows {
         Self { before, count, iterations, sight, ..Self::default() }
     }
 
-    /// From now on only rows before this one come in sight.
+    /// Makes only rows before this one visible from now on.
     pub(super) fn keep_only_before(&mut self, row: u64) {
         self.before = Some(row);
     }
 
-    /// Has those in sight that are in sight there; what is under way and the sums stay.
+    /// Shows the visible rows of `other`; unfinished rows and sums stay.
     pub(super) fn show(&mut self, other: Self) {
         self.sight = other.sight;
     }
 
-    /// Takes in the next part.
+    /// Adds the next part.
     pub(super) fn add(&mut self, part: Part, reports: &mut Reports) {
         let what = match part {
-            // The head of the page says so.
+            // The page's header shows it.
             Part::Milestone(Milestone::SessionBegan { .. }) => return,
             Part::Milestone(Milestone::Iteration(iteration)) => {
                 let of = iteration.deeds.iter().map(|deed| report_of(deed, reports)).collect();
@@ -166,18 +167,17 @@ impl Rows {
         }
     }
 
-    /// What comes from now on is not complete.
+    /// Marks the following rows as unfinished.
     pub(super) fn under_way_from_here(&mut self) {
         self.under_way = Some(Vec::new());
     }
 
-    /// How many there were.
+    /// Number of all rows.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// An iteration has its id from its beginning to its end: whatever comes before it is told, it stays the
-    /// same one of all of them.
+    /// An iteration keeps its id from beginning to end, whatever rows come before it.
     fn id_of(&mut self, what: &What) -> String {
         let What::Iteration(iteration, _) = what else { return format!("row-{}", self.count) };
         self.iterations += 1;
@@ -221,38 +221,38 @@ impl Rows {
         }
     }
 
-    /// Those in sight, oldest first.
+    /// The visible rows, oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Row> {
         self.sight.kept.iter().map(|row| &**row)
     }
 
-    /// What is under way, in sight or not.
+    /// The unfinished rows, visible or not.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = &Row> {
         self.under_way.iter().flatten().map(|row| &**row)
     }
 
-    /// The beginning of the stage in which the oldest one in sight stands.
+    /// The beginning of the stage that the oldest visible row belongs to.
     pub(crate) fn stage_before(&self) -> Option<&Row> {
         self.sight.stage.as_deref()
     }
 
-    /// The beginning of the piece of work in which the oldest one in sight stands.
+    /// The beginning of the work item that the oldest visible row belongs to.
     pub(crate) fn item_before(&self) -> Option<&Row> {
         self.sight.item.as_deref()
     }
 
-    /// How many are older than those in sight.
+    /// How many rows are older than the visible ones.
     pub(crate) fn older(&self) -> u64 {
         self.sight.kept.front().map_or(0, |oldest| oldest.number)
     }
 
-    /// The row before which the next newer ones end, if there are newer ones than those on the newest page.
+    /// The row before which the next newer page ends, if there is a newer one than the first page.
     pub(crate) fn newer(&self) -> Option<u64> {
         let newest = self.sight.kept.back()?.number + 1 + limits::ROWS_MAX as u64;
         Some(newest).filter(|newest| *newest < self.count)
     }
 
-    /// The stages that have begun, by their numbers.
+    /// The stages that have begun, by number.
     pub(crate) fn stages(&self) -> &BTreeMap<u32, StageSum> {
         &self.stages
     }

@@ -1,4 +1,4 @@
-//! [`serve`]: shows a board at an address, until it is dropped.
+//! [`serve`]: serves a board at an address until it is dropped.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -13,38 +13,39 @@ use crate::listeners::nearest;
 use crate::reach::Reach;
 use crate::reception::Reception;
 
-/// The port where nothing says otherwise: beside the one for answers.
+/// The default port: the one after the port for answers.
 pub const PORT: u16 = 8766;
 
-/// A board that is shown. Dropping it ends every page's stream, then the listener.
+/// A board that is being served. Dropping it ends every page's stream, then the listener.
 pub struct Serving {
-    /// The address that lets its user in. Whoever has it sees everything and can decide.
+    /// The address that signs its user in. Everybody who has it can see everything and decide.
     pub url: String,
-    /// What a person should know about it.
+    /// Notes for the user.
     pub notes: Vec<String>,
     _reception: Reception,
 }
 
-/// Why a board cannot be shown.
+/// Why a board cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Somebody else has the port that was asked for.
+    /// Another program is using the requested port.
     #[error("another program is using the port for the page, {address}")]
     Taken {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// The system does not let us.
+    /// The system reports an error.
     #[error("the page cannot be served at {address}: {cause}")]
     Refused {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What it says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// Shows a board at this address; without a port at the usual one, or a free one if that is taken.
+/// Serves a board at this address. Without a port, uses the default one, or a free one if it is
+/// taken.
 pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, ServeError> {
     let address = SocketAddr::new(bind, port.unwrap_or(PORT));
     let refused = |cause| ServeError::Refused { address, cause };
@@ -78,7 +79,7 @@ pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, S
     let router = router(Door::new(Arc::new(board), gate, reach, desk.clone()));
     let own = desk.clone();
     desk.run(async move {
-        // Within the runtime of the reception, which it belongs to from here on.
+        // Inside the reception's runtime, which owns the listener from here on.
         if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
             listener::serve(listener, router, own, limits::STREAM_WAIT * 2).await;
         }

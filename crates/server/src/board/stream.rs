@@ -1,7 +1,7 @@
-//! Streams: what keeps one page that is open up to date, as server-sent events.
+//! Streams: server-sent events that keep one open page up to date.
 //!
-//! What there is to send is made once for all pages, in `feed.rs`. A page that does not read is not written
-//! for: at most one message waits for it, and it gets all of what is there when it reads again.
+//! `feed.rs` renders the events once for all pages. A page that does not read is not sent more: at
+//! most one message waits for it, and it gets the whole content when it reads again.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use super::feeds::Subscription;
 use crate::limits;
 use crate::reception::Desk;
 
-/// A sign of life.
+/// Keeps a connection open.
 const HEARTBEAT: &[u8] = b":\n\n";
 
-/// Tells a page that what it shows was removed.
+/// Tells a page that its session was removed.
 const GONE: &[u8] = b"event: gone\ndata: {}\n\n";
 
-/// The body of a stream for a page that shows `state`. It ends with the program, with the page, or
-/// when it has lasted long enough: browsers then come back by themselves.
+/// The body of a stream for a page that shows `state`. It ends with the process, with the page, or
+/// after its time limit: browsers then reconnect by themselves.
 pub(crate) fn body(
     subscription: Subscription,
     state: Option<String>,
@@ -47,11 +47,11 @@ pub(crate) fn body(
     Body::new(Events(receiver))
 }
 
-/// Sends what changes, for as long as the page wants it and one connection lasts.
+/// Sends changes for as long as the page and the connection last.
 async fn follow(news: watch::Receiver<News>, state: Option<String>, page: &mpsc::Sender<Bytes>) {
     let mut reader = StreamReader { news, shown: ShownPage::State(state), waiting: None };
     let messages = async {
-        // First a place for the message, then the message: so it is the newest.
+        // Wait for room first and build the message then, so that it is the newest.
         while let Ok(place) = page.reserve().await {
             let Some(message) = reader.next().await else { break };
             place.send(message);
@@ -63,26 +63,26 @@ async fn follow(news: watch::Receiver<News>, state: Option<String>, page: &mpsc:
     }
 }
 
-/// What one page has been sent.
+/// The state of one page's stream.
 struct StreamReader {
     news: watch::Receiver<News>,
     shown: ShownPage,
-    /// Goes out next.
+    /// The next message.
     waiting: Option<Bytes>,
 }
 
-/// What a page shows.
+/// The content that a page shows.
 enum ShownPage {
-    /// What it says itself, before it has been compared with what there is.
+    /// The state that the page reported, not yet compared with the feed.
     State(Option<String>),
     /// The edition with this number.
     Edition(u64),
-    /// Something that was removed.
+    /// A session that was removed.
     Gone,
 }
 
 impl StreamReader {
-    /// The next message, or a sign of life if there is none for a while; `None` if there will be none.
+    /// The next message, or a heartbeat if there is none for a while; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + limits::HEARTBEAT_PAUSE;
         loop {
@@ -100,7 +100,7 @@ impl StreamReader {
                     let is_same = state.as_ref() == Some(&edition.state);
                     self.waiting = (!is_same).then(|| edition.everything());
                     self.shown = ShownPage::Edition(edition.number);
-                    // How soon to come back; said once the page has been compared with what there is.
+                    // The reconnect delay, sent once the page's state has been compared.
                     let retry = limits::STREAM_RETRY.as_millis();
                     return Some(format!("retry: {retry}\n\n").into());
                 }
@@ -115,7 +115,7 @@ impl StreamReader {
             }
             match timeout_at(until, self.news.changed()).await {
                 Ok(Ok(())) => {}
-                // The feed has ended: the program does.
+                // The feed has ended, so the process is ending.
                 Ok(Err(_)) => return None,
                 Err(_) => return Some(Bytes::from_static(HEARTBEAT)),
             }
@@ -123,12 +123,12 @@ impl StreamReader {
     }
 }
 
-/// The changes for a page that shows the edition before; all of it for one that has missed some.
+/// The changes for a page that shows the previous edition; everything for a page that missed some.
 fn message_for(edition: &Edition, is_next: bool) -> Bytes {
     if is_next { edition.changes.clone() } else { edition.everything() }
 }
 
-/// What was sent, as the body of a response.
+/// The messages as the body of a response.
 struct Events(mpsc::Receiver<Bytes>);
 
 impl HttpBody for Events {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::approvals::Approvals;
 
-    /// A store, a feed that shows how often it has looked, and pages that follow it.
+    /// A store, a feed that shows how often it has read, and pages that follow it.
     struct Situation {
         store: Arc<SqliteStore>,
         feeds: Feeds,
@@ -173,7 +173,7 @@ mod tests {
             Self { store, feeds: Feeds::new(board, Desk::here()), looks: Arc::default() }
         }
 
-        /// A page that shows nothing; it is written for when it is read.
+        /// A page that shows nothing yet; it is sent something when it reads.
         async fn page(&self) -> mpsc::Receiver<Bytes> {
             let looks = Arc::clone(&self.looks);
             let look = Box::new(move |_| {
@@ -225,11 +225,11 @@ mod tests {
             assert!(!news.contains("always the same"), "{news}");
         }
         assert_eq!(situation.looks.load(Ordering::Relaxed), 10, "one for all pages");
-        // One message had room.
+        // There was room for one message.
         assert!(text(&mut slow).await.contains("<p id=\\\"new\\\">2</p>"));
         let all = text(&mut slow).await;
         assert!(all.contains("always the same") && all.contains("new\\\">10</p>"), "{all}");
-        // From then on it is as good as the others.
+        // From then on it gets the same as the others.
         situation.commit("s11");
         assert_eq!(text(&mut slow).await, text(&mut quick).await);
     }

@@ -1,5 +1,5 @@
-//! What the pages are put together from. What others wrote is shown with [`visible`]: characters that
-//! hide or reorder text could make a question look like another.
+//! Parts of the pages. Foreign text goes through [`visible`]: characters that hide or reorder text
+//! could make a question look like another.
 
 use hookwright_events::Wait;
 use hookwright_events::visible_text::visible;
@@ -9,13 +9,13 @@ use maud::{Markup, PreEscaped, html};
 use crate::approvals::{iso, offered_words};
 use crate::limits;
 
-/// Files that are shown before somebody asks for the rest.
+/// Files that are listed before the rest is folded.
 const PATHS_IN_SIGHT: usize = 8;
 
-/// A question of one line and so many characters is a heading; a longer one is a text below it.
+/// A one-line question up to this length is the heading; a longer one is text below it.
 const HEADING_CHARS_MAX: usize = 160;
 
-/// What stands in the head of every page.
+/// The head of every page.
 pub(crate) fn head(title: &str, style: &'static str) -> Markup {
     html! {
         meta charset="utf-8";
@@ -27,7 +27,7 @@ pub(crate) fn head(title: &str, style: &'static str) -> Markup {
     }
 }
 
-/// What is asked: as the heading where it is short, else below one.
+/// The question: as the heading if it is short, else below one.
 pub(super) fn asked(wait: &Wait) -> Markup {
     let question = visible(wait.question.trim());
     let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
@@ -43,7 +43,7 @@ pub(super) fn asked(wait: &Wait) -> Markup {
     }
 }
 
-/// What was asked, on pages that come after.
+/// The question, on pages after it was answered.
 pub(super) fn recalled(wait: &Wait) -> Markup {
     html! {
         section aria-labelledby="recalled" {
@@ -54,7 +54,7 @@ pub(super) fn recalled(wait: &Wait) -> Markup {
     }
 }
 
-/// By whom it is asked, and where.
+/// Who asks, and where.
 pub(super) fn facts(wait: &Wait) -> Markup {
     let iteration = wait.iteration.map(|iteration| iteration.to_string());
     let rows = [
@@ -79,7 +79,7 @@ pub(super) fn facts(wait: &Wait) -> Markup {
     }
 }
 
-/// The first of many files in sight, the rest folded.
+/// The first of many files, the rest folded.
 pub(super) fn paths(heading: &str, noun: &str, paths: &Paths) -> Markup {
     let Paths { first, more } = paths;
     let in_sight = if first.len() > PATHS_IN_SIGHT + 1 { PATHS_IN_SIGHT } else { first.len() };
@@ -108,7 +108,7 @@ pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
     html! {
         @if let Some(message) = &decision.message {
             @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
-            // Browsers send the lines of a form as other systems end them.
+            // Browsers send the lines of a form with CRLF.
             @let shown = shown.replace("\r\n", "\n");
             figure.comment {
                 blockquote { (visible(&shown)) }
@@ -118,7 +118,7 @@ pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
     }
 }
 
-/// The offered words, the one that the link suggests first.
+/// The offered words, with the one that the link suggests first.
 pub(super) fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<(String, Word)> {
     let mut words = offered_words(wait);
     let suggested = suggested.map(|word| word.trim().to_lowercase());
@@ -129,7 +129,7 @@ pub(super) fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<
     words
 }
 
-/// How a word looks.
+/// The CSS class of a word.
 pub(crate) fn class_of(meaning: Word) -> &'static str {
     match meaning {
         Word::Yes => "yes",
@@ -138,7 +138,7 @@ pub(crate) fn class_of(meaning: Word) -> &'static str {
     }
 }
 
-/// What a decision was.
+/// The decision in the past tense.
 pub(crate) fn past_of(decision: &PersonsDecision) -> String {
     match decision.word {
         Word::Yes => "Approved".to_owned(),

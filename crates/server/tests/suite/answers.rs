@@ -1,4 +1,4 @@
-//! What a POST leads to, and what anything else does not.
+//! A POST decides, and nothing else does.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -139,7 +139,7 @@ async fn a_second_answer_is_told_who_decided_and_when() {
         "at": first.json()["at"],
     });
     assert_eq!(second.json(), told);
-    // Also after whoever asked went on with it, and also for those who only look.
+    // Also after the session has used the answer, and also for a GET.
     situation.waits.settle(&asked.id, 0).unwrap();
     let third = situation.post_json(&path, json!({ "action": "reject" })).await;
     assert_eq!((third.status, third.json()), (StatusCode::CONFLICT, told));

@@ -1,4 +1,4 @@
-//! What strangers try. Nothing of it decides, tells them anything, or keeps others out.
+//! Attacks. None of them decides anything, reveals anything, or keeps others out.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ async fn link_scanners_that_look_as_often_and_as_they_like_decide_nothing() {
         assert_eq!(answer.headers["content-type"], "text/html; charset=utf-8");
         assert_eq!(situation.state_of(&asked), WaitState::Waiting, "{method} {name}");
     }
-    // Nor does a body that a GET carries.
+    // Nor does the body of a GET.
     let body = Body::from("{\"action\": \"approve\"}");
     situation.ask(request("GET", &path).body(body).unwrap()).await;
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
@@ -159,7 +159,7 @@ async fn every_answer_forbids_what_a_page_does_not_need() {
             ("cache-control", "no-store"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
-            // A page that is left by a link does not tell its address, which holds the token.
+            // Following a link must not reveal the page's address, which holds the token.
             ("referrer-policy", "no-referrer"),
             ("x-content-type-options", "nosniff"),
             ("x-frame-options", "DENY"),
@@ -184,7 +184,7 @@ async fn no_page_leads_elsewhere_or_loads_anything() {
     {
         assert!(!page.contains(word), "{word}");
     }
-    // Its own address is nowhere in it either.
+    // The page does not contain its own address either.
     assert!(!page.contains(&situation.token_of(&asked)));
 }
 
@@ -250,7 +250,7 @@ async fn characters_that_hide_or_reorder_are_made_visible() {
     pages.push(situation.get(&path).await.text);
     for page in &pages {
         assert!(page.contains("a\\u{202e}b\\u{200b}c\\u{feff}␛d"), "{page}");
-        // What a button sends is what was offered, and is not shown.
+        // A button sends the offered word, which is not shown.
         let shown = page.replace(&format!("value=\"{EVIL}\""), "");
         let raw = shown.chars().find(|letter| acts(*letter) && !breaks(*letter));
         assert_eq!(raw, None, "{shown}");
@@ -277,7 +277,7 @@ async fn a_body_that_is_too_large_is_refused_and_decides_nothing() {
     assert_eq!(answer.status, StatusCode::OK);
 }
 
-/// A body of which nothing ever comes.
+/// A body that never arrives.
 struct Silent;
 
 impl axum::body::HttpBody for Silent {

@@ -1,4 +1,4 @@
-//! The page of sessions: what it shows, who sees it, and how it stays up to date.
+//! The sessions page: its content, its access control, and its updates.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::played::{PROJECT, Played, report, result};
 use crate::situation::{DEAD, Situation, wait};
 use crate::visitor::{Visitor, board, board_of_project, board_over};
 
-/// What people read on a page, in one line: tags are left out.
+/// The text of a page in one line, without tags.
 fn read(html: &str) -> String {
     let html = html.split("<main>").nth(1).unwrap_or(html).split("</main>").next().unwrap();
     let mut text = String::new();
@@ -35,7 +35,7 @@ fn read(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What stands between two texts.
+/// The text between two others.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     let rest = text.split_once(start).unwrap_or_else(|| panic!("no {start} in {text}")).1;
     rest.split_once(end).unwrap_or_else(|| panic!("no {end} in {rest}")).0
@@ -237,7 +237,7 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
     }
     let newest_first: Vec<u32> = (1..=5_000).rev().collect();
     assert_eq!(seen, newest_first);
-    // The first one reads the whole journal, each older one a little more than its own rows.
+    // The first page reads the whole journal, each older one little more than its own rows.
     assert!(read[0] > 15_000, "{read:?}");
     let most = read[1..].iter().max().unwrap();
     assert!(*most < 1_500, "{read:?}");
@@ -263,7 +263,7 @@ fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
     let now = read(between(&page, "<div id=\"now\">", "</div>"));
     assert!(now.starts_with("Now ▸ the agent works on iteration 201 since "), "{now}");
     assert!(page.contains("name=\"form\"") && page.contains("id=\"iteration-1-99-99\""), "{page}");
-    // From there to the next newer ones, and from these to the newest, which are a page.
+    // Links lead to the next newer page, and from there to the newest.
     assert!(page.contains("<a href=\"/sessions/calm-fox?before=160\">Newer</a>"), "{page}");
     let newer = visitor.get("/sessions/calm-fox?before=160").body;
     assert!(newer.contains("<a href=\"/sessions/calm-fox\">Back to the newest</a>"), "{newer}");
@@ -282,7 +282,7 @@ fn a_page_that_is_open_is_sent_what_happens_and_nothing_else() {
         visitor.stream(&format!("/sessions/calm-fox/stream?state={state}"), None).unwrap();
     let mut of_all = visitor.stream("/stream?state=0", None).unwrap();
     assert!(of_all.whole().iter().any(|event| event.name == "sessions"));
-    // The page shows everything, so that the first news is what happens next.
+    // The page shows everything, so the first update is the next change.
     stream.greeted();
     played.worked(2, 1, 1_000, result("built the cart"));
     let news = stream.whole();
@@ -308,7 +308,7 @@ fn a_page_that_comes_back_is_sent_what_it_missed() {
     let mut first = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
     let id = first.whole().pop().unwrap().id.unwrap();
     drop(first);
-    // Nothing has happened: nothing is sent before something does.
+    // Without a change nothing is sent.
     let mut same = visitor.stream("/sessions/calm-fox/stream?state=0", Some(&id)).unwrap();
     same.greeted();
     played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: "the first note".into() }));
@@ -316,7 +316,7 @@ fn a_page_that_comes_back_is_sent_what_it_missed() {
     assert_eq!(news.len(), 1, "{news:?}");
     assert!(news[0].html.contains("the first note"), "{news:?}");
     drop(same);
-    // It comes back with what it showed before the note.
+    // It reconnects with the state that it showed before the note.
     let mut late = visitor.stream("/sessions/calm-fox/stream", Some(&id)).unwrap();
     let all: Vec<String> = late.whole().into_iter().map(|event| event.name).collect();
     assert_eq!(all, ["questions", "head", "stages", "timeline", "older"]);
@@ -362,7 +362,7 @@ fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
     let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
     assert_eq!(decision.response, json!({ "message": "go on", "action": "later" }));
     assert_eq!(decision.by, "a person at the page, from 127.0.0.1");
-    // Whoever comes second is told who was first.
+    // A second answer is told who was first.
     let again = visitor.post("/answers/aaaaaaaa", "", &body);
     assert_eq!(again.status, 409);
     let words = read(&again.body);
@@ -422,7 +422,7 @@ fn a_board_of_one_project_neither_shows_nor_answers_for_another() {
     assert!(read(&page).contains(PROJECT));
     assert_eq!(all.get(&format!("/sessions/calm-fox{query}")).status, 200);
     assert_eq!(all.get("/sessions/calm-fox?project=/elsewhere").status, 404);
-    // Not even with a form of its own making.
+    // Not even with a forged form.
     let token = form_token(&page).to_owned();
     assert_eq!(other.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok")).status, 403);
     let told = all.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok&back=overview"));
@@ -481,8 +481,8 @@ fn when_the_program_ends_every_page_is_told_at_once() {
         })
         .collect();
     drop(board);
-    // Graceful: the streams were ended, not cut off when they had been waited for in vain. The last
-    // piece of one that was ended has no bytes, which says so.
+    // A graceful end: the streams were closed, not cut off after a timeout. The last chunk of a
+    // closed stream is empty, which shows it.
     for mut stream in streams {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();

@@ -1,4 +1,4 @@
-//! What strangers try with the page of sessions. They see nothing, decide nothing and keep nobody out.
+//! Attacks on the sessions page. None reveals anything, decides anything, or keeps others out.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -67,7 +67,7 @@ fn whoever_was_not_let_in_gets_one_and_the_same_answer_to_everything() {
     for (request, answer) in answers {
         assert_eq!(answer, expected, "{request}");
     }
-    // And whoever was let in gets it for what is not there.
+    // A signed-in visitor gets it for pages that do not exist.
     assert_eq!(visitor.get("/sessions/nobody"), expected);
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
 }
@@ -84,11 +84,11 @@ fn the_address_lets_a_browser_in_and_leads_to_a_path_that_tells_nothing() {
     let port = address.port();
     assert!(cookie.starts_with(&format!("hookwright-{port}=")), "{cookie}");
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
-    // The cookie is not the address: whoever gets to see one does not have the other.
+    // The cookie does not contain the address's token: having one does not give the other.
     assert!(!cookie.contains(path.strip_prefix("/open/").unwrap()));
     let page = Visitor::of(&board).get("/");
     assert!(!page.body.contains(path.strip_prefix("/open/").unwrap()));
-    // Nor does a link on another page that only changes the method.
+    // Nor does a link on another site that only changes the method.
     let posted = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(ask(address, &posted).status, 404);
 }
@@ -169,7 +169,7 @@ fn a_form_that_is_not_ours_decides_nothing() {
         ("Origin: https://evil.example\r\n", format!("form={ours}&action=approve")),
         ("Origin: http://127.0.0.1:1\r\n", format!("form={ours}&action=approve")),
         ("Sec-Fetch-Site: cross-site\r\n", format!("form={ours}&action=approve")),
-        // A server on another port of this machine is another origin of the same site.
+        // A server on another port of this machine is another origin on the same site.
         ("Sec-Fetch-Site: same-site\r\n", format!("form={ours}&action=approve")),
         ("", "action=approve".to_owned()),
         ("", "form=&action=approve".to_owned()),
@@ -223,7 +223,7 @@ fn names_that_lead_elsewhere_lead_nowhere() {
 
 const EVIL: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\u{202e}";
 
-/// A session in which every text that comes from others is evil.
+/// A session in which every foreign text is hostile.
 fn evil(situation: &Situation) {
     let mut played = Played::begin(situation, "calm-fox", 60, &[EVIL]);
     played.record.plan = EVIL.into();
@@ -311,7 +311,7 @@ fn markup_in_whatever_agents_hooks_and_issues_say_is_shown_as_text() {
         stage: Some(EVIL.into()),
         event: EVIL.into(),
         hook: EVIL.into(),
-        // A word is sent back as it is.
+        // A word is sent back unchanged.
         offered: vec![EVIL.replace('\u{202e}', "")],
         changed_files: paths(),
         stage_outputs: paths(),
@@ -327,7 +327,7 @@ fn markup_in_whatever_agents_hooks_and_issues_say_is_shown_as_text() {
     for (page, times) in [(visitor.get("/").body, 6), (page, 25), (report, 6), (sent, 25)] {
         let shown = page.matches("&lt;script&gt;alert(1)&lt;/script&gt;").count();
         assert!(shown >= times, "{shown}\n{page}");
-        // One script is ours, on whole pages.
+        // Whole pages have one script, ours.
         assert!(page.matches("<script").count() <= 1 && !page.contains("<img"), "{page}");
         let hidden = page.split('\u{202e}').next().filter(|before| before.len() < page.len());
         assert_eq!(hidden, None, "nothing is hidden or reordered");
@@ -365,13 +365,13 @@ fn a_thousand_connections_held_open_keep_nobody_out() {
     for number in 0..1000 {
         let mut stream = TcpStream::connect(visitor.address).unwrap();
         if number % 2 == 0 {
-            // Half of a request; it may have been closed already.
+            // Half of a request; the connection may have been closed already.
             let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: ");
         }
         held.push(stream);
     }
     assert_eq!(visitor.get("/").status, 200);
-    // The oldest had to make room: its end is there, or the connection was reset.
+    // The oldest connection had to make room: it was closed or reset.
     let end = held.swap_remove(0).read(&mut [0; 1]);
     assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
 }
@@ -388,7 +388,7 @@ fn only_so_many_pages_are_kept_up_to_date_and_each_that_is_closed_makes_room() {
     assert_eq!(visitor.stream("/stream", None).err(), Some(503));
     assert_eq!(visitor.get("/").status, 200);
     open.pop();
-    // That the page was closed shows when the server next has to do with it.
+    // The server notices the closed page with its next write.
     let again = loop {
         match visitor.stream("/stream", None) {
             Ok(stream) => break stream,

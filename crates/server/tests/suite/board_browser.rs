@@ -1,4 +1,4 @@
-//! The page of sessions in a real browser, with sessions that look like real work.
+//! The sessions page in a real browser, with realistic sessions.
 
 use fantoccini::Client;
 use hookwright_events::wait::Wait;
@@ -131,7 +131,7 @@ fn at_work(situation: &Situation) -> Played {
     played
 }
 
-/// The review that a hook has started.
+/// The review that a hook started.
 fn reviewed(situation: &Situation) {
     let mut child = Played::begin(situation, "calm-fox-review-3", 11, &["review"]);
     let (session, hook) = ("calm-fox".to_owned(), "review".to_owned());
@@ -172,7 +172,7 @@ fn other_sessions(situation: &Situation) {
 }
 
 async fn look(browser: &Client, name: &str) {
-    // The list of what is wrong is empty.
+    // The list of faults is empty.
     assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]), "{name}");
 }
 
@@ -232,7 +232,7 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     browser.goto(&board.url).await.unwrap();
     follow(&browser, "//a[text()='calm-fox']", "calm-fox").await;
     until_live(&browser).await;
-    // An iteration is folded and another unfolded against what the page does by itself; a comment is begun.
+    // One iteration is folded and another unfolded, against the defaults; a comment is begun.
     let fold = "
         const [newest, oldest] = ['iteration-2-3-4-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
         newest.open = false; oldest.open = true;

@@ -1,4 +1,4 @@
-//! Many pages that follow the same session: what each is sent, and what that costs.
+//! Many pages that follow the same session: what each gets, and what that costs.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ fn followed(situation: &Situation) -> Played {
     played
 }
 
-/// So many pages of the session, each up to date.
+/// This many pages of the session, each up to date.
 fn pages(visitor: &Visitor, number: usize) -> Vec<Stream> {
     let open = || visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
     let mut pages: Vec<Stream> = (0..number).map(|_| open()).collect();
@@ -32,7 +32,7 @@ fn note(played: &mut Played, note: &str) {
     played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: note.into() }));
 }
 
-/// What all of these pages are sent next, which is the same.
+/// The next events of all of these pages, which are the same.
 fn next_of_all(pages: &mut [Stream]) -> Vec<Event> {
     let mut news: Vec<Vec<Event>> = pages.iter_mut().map(Stream::whole).collect();
     let first = news.pop().unwrap();
@@ -61,17 +61,17 @@ fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
             last.id.unwrap()
         })
         .collect();
-    // A look reads twice: what is new, and that there is no more. A few looks come without a change.
+    // One update reads twice: the new entries, and the end. A few reads happen without a change.
     let reads = store.journals_read() - before;
     let unasked = began.elapsed().as_secs() / limits::UNWRITTEN_LOOK_PAUSE.as_secs() + 1;
     let most = 2 * (CHANGES + usize::try_from(unasked).unwrap());
     assert!((CHANGES..=most).contains(&reads), "{reads} reads for {CHANGES} changes");
-    // One look-out asks for all pages; each page asks when it comes, and so does each look.
+    // One task polls for all pages; each new page polls once, and so does each update.
     let asked = store.changes_asked();
     let ticks = began.elapsed().as_millis() / limits::CHANGES_LOOK_PAUSE.as_millis() + 1;
     let most = PAGES + usize::try_from(ticks).unwrap() + most;
     assert!(asked <= most, "{asked} times, at most {most}");
-    // A page that comes late gets all of it at once; one that comes back gets nothing that it has.
+    // A late page gets everything at once; one that reconnects gets nothing that it already has.
     let mut late = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
     let all = late.whole();
     assert_eq!(all.len(), 5);
@@ -84,7 +84,7 @@ fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
     note(&mut played, "after that");
     let news = next_of_all(&mut pages);
     assert!(news.len() == 1 && news[0].html.contains("after that"), "{news:?}");
-    // One that has missed a change gets everything.
+    // A page that has missed a change gets everything.
     let mut missed = visitor.stream("/sessions/calm-fox/stream", Some(last)).unwrap();
     assert_eq!(missed.whole().len(), 5);
 }
@@ -105,7 +105,7 @@ fn every_page_is_told_that_the_session_has_ended_and_stays_open() {
         let is_over = event.html.contains("class=\"status good\"");
         event.name == "head" && is_over && !event.html.contains("<h2>Now</h2>")
     }) {}
-    // It can be resumed, so that they go on.
+    // The session can be resumed, so the streams stay open.
     note(&mut played, "once more");
     while !next_of_all(&mut pages).iter().any(|event| event.html.contains("once more")) {}
 }
@@ -129,7 +129,7 @@ fn pages_of_a_session_that_delete_are_told_so_and_end_and_others_go_on() {
     }
     note(&mut other, "goes on");
     assert!(of_other.whole()[0].html.contains("goes on"));
-    // Another one of the same name is another one.
+    // Another session of the same name is a different one.
     let mut again = followed(&situation);
     let mut page = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
     assert!(page.whole().iter().all(|event| !event.html.contains("of the first one")));
@@ -154,7 +154,7 @@ fn forms_come_with_the_token_of_the_program_that_serves_the_page() {
     let [ours, others] = tokens.map(|token| format!("form={token}&action=approve"));
     assert_eq!(visitors[0].post("/answers/aaaaaaaa", "", &others).status, 403);
     assert_eq!(visitors[0].post("/answers/aaaaaaaa", "", &ours).status, 303);
-    // And it is gone from all pages of both.
+    // It disappears from all pages of both.
     for pages in &mut streams {
         assert!(!next_of_all(pages).iter().any(|event| event.html.contains("<form")));
     }
@@ -180,7 +180,7 @@ fn a_page_is_told_of_everything_that_it_shows_and_not_of_other_sessions() {
         let news = next_of_all(&mut pages);
         assert!(news.iter().any(|event| event.html.contains(what)), "{what}: {news:?}");
     };
-    // A child that begins and ends, a question that is asked and answered, what only the record says.
+    // A child that begins and ends, a question with its answer, and a change of the record alone.
     let mut child = Played::begin(&situation, "calm-fox-review", 50, &["review"]);
     told("running");
     child.ends("failed", "no idea");

@@ -14,7 +14,7 @@ use crate::driver::{
 };
 use crate::situation::Situation;
 
-/// A question as a pipeline asks it.
+/// A question, as a pipeline asks it.
 fn question() -> NewWait {
     NewWait {
         pipeline: Some("full-workflow".into()),
@@ -49,7 +49,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         let situation = Situation::new();
         let (desk, open) = asked(&situation, question()).await;
         let browser = driver.browser(Setup { scripts, ..DESK }).await;
-        // A link that suggests a word decides nothing by being opened, reloaded and left.
+        // A link that suggests a word decides nothing when it is opened, reloaded and left.
         browser.goto(&format!("{}?action=reject", open.callback_url)).await.unwrap();
         browser.refresh().await.unwrap();
         assert_eq!(text(&browser, "h1").await, "Plan ready. Shall the work begin?");
@@ -72,7 +72,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         let now = "The session calm-fox continues now. You can close this page.";
         assert_eq!(text(&browser, ".lead").await, now);
         assert_eq!(text(&browser, "blockquote").await, "looks good,\ngo on");
-        // Whoever comes later is told.
+        // A later visitor sees the decision.
         browser.goto(&open.callback_url).await.unwrap();
         assert_eq!(text(&browser, "h1").await, "Already answered: revise");
         browser.close().await.unwrap();

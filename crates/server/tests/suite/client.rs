@@ -1,9 +1,9 @@
-//! A program that speaks HTTP over a real socket.
+//! An HTTP client over a real socket.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// What came back: the status and the body.
+/// A response: the status and the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Came {
     pub(crate) status: u16,
@@ -17,7 +17,7 @@ pub(crate) fn send(address: SocketAddr, request: &str) -> io::Result<Came> {
     answer(&mut stream)
 }
 
-/// Reads an answer until the other end closes.
+/// Reads a response until the other end closes.
 pub(crate) fn answer(stream: &mut TcpStream) -> io::Result<Came> {
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
@@ -28,7 +28,7 @@ pub(crate) fn answer(stream: &mut TcpStream) -> io::Result<Came> {
     Ok(Came { status, body: body.unwrap_or_default() })
 }
 
-/// Where an address leads, and the path behind it.
+/// Socket address and path of a URL.
 pub(crate) fn parts(url: &str) -> (SocketAddr, String) {
     let rest = url.strip_prefix("http://").expect("http");
     let (authority, path) = rest.split_once('/').expect("a path");

@@ -1,4 +1,4 @@
-//! The engine's port: waits that outlive the process, and whoever waits for them.
+//! The engine's port: waits that outlive the process, and the tasks that wait for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::client;
 use crate::situation::{Situation, may_run};
 
-/// A desk of another process with the same state folder, so to speak: nothing is shared but files.
+/// A desk as in another process with the same state folder: only files are shared.
 pub(crate) fn desk(situation: &Situation) -> WaitDesk {
     desk_at(situation, CallbackAddress { port: Some(0), ..CallbackAddress::default() }, 0)
 }
@@ -107,7 +107,7 @@ async fn a_wait_from_before_a_crash_goes_on_with_the_same_address_request_and_ti
     assert_eq!(second.find(&new_wait("2").key.unwrap()).await.unwrap(), None);
     let after = second.find(&key).await.unwrap().unwrap();
     assert_eq!(after, OpenWait { was_sent: true, ..before.clone() });
-    // Whoever does not look first gets it as well, and no second one is made.
+    // Opening it without looking it up first finds it too, and creates no second one.
     let other = NewWait { request: json!("rendered again"), ..new_wait("1") };
     assert_eq!(second.open(other).await.unwrap(), after);
     assert_eq!(situation.approvals.waiting().unwrap().len(), 1);
@@ -136,7 +136,7 @@ async fn a_decision_of_another_process_wakes_whoever_waits() {
     let open = desk.open(new_wait("1")).await.unwrap();
     let waiting = desk.decided(&open.id);
     let deciding = async {
-        // It waits by now, or will see it when it looks first.
+        // It is waiting by now, or sees the decision in its first check.
         tokio::task::yield_now().await;
         situation.approvals.say(&open.id, said("approve")).unwrap();
     };
@@ -240,7 +240,7 @@ async fn a_thousand_waits_at_once_are_each_decided_in_any_order() {
     }
     let approvals = Arc::clone(&situation.approvals);
     let deciding = tokio::task::spawn_blocking(move || {
-        // 619 and 1000 have no common divisor, so every wait has its turn.
+        // 619 and 1000 have no common divisor, so every wait is decided.
         for turn in 0..WAITS {
             let number = turn * 619 % WAITS;
             let action = if number.is_multiple_of(3) { "no" } else { "yes" };

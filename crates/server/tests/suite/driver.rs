@@ -1,9 +1,8 @@
-//! [`Driver`]: Debian's chromium, driven by its driver.
+//! [`Driver`]: Debian's chromium and its driver.
 //!
-//! Where there is none, tests say so and pass, unless `HOOKWRIGHT_BROWSER=required`, which
-//! `cargo xtask test` sets once it has seen to it. With `--without browser` it sets `none`, and none is
-//! started. With `HOOKWRIGHT_UPDATE=1` the pictures of the
-//! documentation are taken anew.
+//! Without a browser, tests say so and pass, unless `HOOKWRIGHT_BROWSER=required`, which `cargo
+//! xtask test` sets once it has checked for one. With `--without browser` it sets `none`, and no
+//! browser is started. `HOOKWRIGHT_UPDATE=1` takes the pictures of the documentation again.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,16 +14,16 @@ use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::json;
 
-/// How long a page may take to become what it shall be, on a machine that is busy with other tests.
+/// How long a page may take to reach the expected state on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the driver is started until it listens.
+/// Attempts to start the driver.
 const STARTS_MAX: usize = 10;
 
-/// The driver's process, ended with the test.
+/// The driver's process, which ends with the test.
 pub(crate) struct Driver {
     child: Child,
-    /// Kept open, so that it can go on talking.
+    /// Kept open, so that the driver can go on printing.
     _talk: BufReader<ChildStdout>,
     address: String,
 }
@@ -42,13 +41,13 @@ pub(crate) const DESK: Setup = Setup { scripts: true, dark: false, width: 1000, 
 pub(crate) const PHONE: Setup = Setup { width: 390, height: 1480, ..DESK };
 
 impl Driver {
-    /// Starts it; `None` where there is none and none is required.
+    /// Starts it; `None` if there is none and none is required.
     pub(crate) fn start() -> Option<Self> {
         if crate::wanted::browser_is_left_out() {
             return None;
         }
-        // The driver asks for a free port and binds it for both families of addresses, one after the
-        // other. Another process may be faster in between; then it ends, and is started again.
+        // The driver asks for a free port and binds it for IPv4 and IPv6, one after the other. If
+        // another process takes the port in between, the driver exits and is started again.
         let started = (0..STARTS_MAX).find_map(|_| Self::listening().transpose());
         match started.expect("the driver ended before it listened, every time") {
             Ok(driver) => Some(driver),
@@ -57,7 +56,7 @@ impl Driver {
                     !crate::wanted::browser_is_required(),
                     "chromedriver is required and cannot be started: {error}"
                 );
-                // Past the harness, which keeps what a test that passes prints to itself.
+                // Past the harness, which hides the output of passing tests.
                 let _ = writeln!(
                     std::io::stderr(),
                     "SKIPPED: no chromedriver here ({error}); `cargo xtask test` installs it"
@@ -67,7 +66,7 @@ impl Driver {
         }
     }
 
-    /// Starts it once; `None` if it ended before it listened.
+    /// Starts it once; `None` if it exited before it listened.
     fn listening() -> std::io::Result<Option<Self>> {
         let mut command = Command::new("chromedriver");
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -124,8 +123,8 @@ pub(crate) async fn text(browser: &Client, css: &str) -> String {
     browser.find(Locator::Css(css)).await.expect(css).text().await.unwrap()
 }
 
-/// Waits until the page has such an element. Whatever leads to another page may return while the old one is
-/// still there, or none at all, so each look in between may fail in any way.
+/// Waits until the page has such an element. During navigation the old page or no page may be
+/// there, so every failure in between is ignored.
 pub(crate) async fn until(browser: &Client, xpath: &str) {
     let end = Instant::now() + PATIENCE;
     while let Err(error) = browser.find(Locator::XPath(xpath)).await {
@@ -137,7 +136,7 @@ pub(crate) async fn until(browser: &Client, xpath: &str) {
     }
 }
 
-/// Waits until the page with this heading is there, whole.
+/// Waits until the page with this heading is completely loaded.
 pub(crate) async fn until_heading(browser: &Client, heading: &str) {
     until(browser, &heading_of(heading)).await;
     let end = Instant::now() + PATIENCE;
@@ -155,8 +154,8 @@ fn heading_of(heading: &str) -> String {
     format!("//h1[normalize-space()='{heading}']")
 }
 
-/// Follows a link to the page with this heading. A page that is kept up to date may put a new link into
-/// the place of the old one while that is being clicked; then nothing happens, and it is clicked again.
+/// Follows a link to the page with this heading. An update may replace the link during the click;
+/// then nothing happens, and it is clicked again.
 pub(crate) async fn follow(browser: &Client, link: &str, heading: &str) {
     let end = Instant::now() + PATIENCE;
     while browser.find(Locator::XPath(&heading_of(heading))).await.is_err() {
@@ -174,7 +173,7 @@ pub(crate) async fn until_live(browser: &Client) {
     until(browser, "//*[@id='live'][text()='live']").await;
 }
 
-/// What the element that has the focus is called.
+/// The name of the focused element.
 pub(crate) async fn focused(browser: &Client) -> String {
     let element = browser.active_element().await.unwrap();
     let id = element.attr("id").await.unwrap().unwrap_or_default();
@@ -187,10 +186,10 @@ pub(crate) async fn press(browser: &Client, key: Key) {
     element.send_keys(&key.to_string()).await.unwrap();
 }
 
-/// Takes a picture for the documentation, when pictures are taken.
+/// Takes a picture for the documentation, if pictures are requested.
 pub(crate) async fn picture(browser: &Client, name: &str) {
     if crate::wanted::pictures() {
-        // Without what is empty below it.
+        // Without the empty space below the content.
         let body = browser.find(Locator::Css("body")).await.unwrap();
         let picture = body.screenshot().await.unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
@@ -199,7 +198,7 @@ pub(crate) async fn picture(browser: &Client, name: &str) {
     }
 }
 
-/// Looks at the page as tools for accessibility do, with a script that runs beside it.
+/// Checks the page as accessibility tools do, with a script that runs beside it.
 pub(crate) const LOOK: &str = r#"
     const problems = [];
     const must = (good, what) => { if (!good) problems.push(what); };

@@ -15,11 +15,11 @@ fn address(port: u16) -> CallbackAddress {
     CallbackAddress { port: Some(port), ..CallbackAddress::default() }
 }
 
-/// A port that is free, and stays so: the system gives none of these to whoever asks for any port, and
-/// nobody here gets the same twice.
+/// A port that is free and stays so: the system never assigns these on its own, and no other test
+/// gets the same one.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Elsewhere on the machine others may run the same tests.
+    // The same tests may run elsewhere on the machine.
     let first = 20_000 + (std::process::id() % 1_000) as u16 * 10;
     loop {
         let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ async fn a_port_that_another_process_of_ours_has_is_shared_and_taken_over_when_i
     let of_second = second.open(new_wait("2")).await.unwrap();
     assert_eq!((port_of(&of_first.callback_url), of_first.notes), (port, vec![]));
     assert_eq!((port_of(&of_second.callback_url), of_second.notes), (port, vec![]));
-    // Any listener answers for every wait.
+    // Every listener answers for every wait.
     assert_eq!(client::get(&of_second.callback_url).unwrap().status, 200);
     drop(first);
     let url = of_second.callback_url.clone();
@@ -64,7 +64,7 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     let situation = Situation::new();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = stranger.local_addr().unwrap().port();
-    // It takes what is sent and hangs up, as a stranger may.
+    // It reads the request and closes, as an unrelated program might.
     std::thread::spawn(move || {
         for stream in stranger.incoming().flatten() {
             let mut stream: TcpStream = stream;
@@ -77,7 +77,7 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     assert_ne!(port, taken);
     let note = format!("another program is using port {taken}, so answers go to port {port}");
     assert_eq!(moved.notes, [note]);
-    // Said once; the next wait goes to the same port.
+    // The note comes once; the next wait uses the same port.
     let next = default.open(new_wait("2")).await.unwrap();
     assert_eq!((port_of(&next.callback_url), next.notes), (port, vec![]));
     let named = desk_at(&situation, address(taken), 0);
@@ -87,7 +87,7 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     let of_hook = desk(&situation);
     let own_port = NewWait { port: Some(taken), ..new_wait("4") };
     assert_eq!(of_hook.open(own_port).await.unwrap_err().to_string(), expected);
-    // A hook that names the default port has named one, also after other questions have moved.
+    // A hook that names the default port insists on it, even if other questions have moved.
     for desk in [&default, &desk_at(&situation, CallbackAddress::default(), taken)] {
         let own_port = NewWait { port: Some(taken), ..new_wait("5") };
         assert_eq!(desk.open(own_port).await.unwrap_err().to_string(), expected);
@@ -158,7 +158,7 @@ async fn a_wait_from_before_whose_port_a_stranger_has_goes_on_and_says_how_to_an
         let key = new_wait("1").key.unwrap();
         (second.find(&key).await.unwrap().unwrap(), second)
     });
-    // The stranger hangs up on whoever asks it for a proof.
+    // The other program closes the connection without a proof.
     let hanging_up = tokio::task::spawn_blocking(move || drop(stranger.accept()));
     let (after, _second) = asked.await.unwrap();
     hanging_up.await.unwrap();
@@ -198,13 +198,13 @@ async fn a_thousand_connections_held_open_keep_nobody_out() {
         for number in 0..1000 {
             let mut stream = TcpStream::connect(here).unwrap();
             if number % 2 == 0 {
-                // Half of a request; it may have been closed already.
+                // Half of a request; the connection may have been closed already.
                 let _ = stream.write_all(b"POST /callback/x HTTP/1.1\r\nHost: ");
             }
             held.push(stream);
         }
         let came = send(here, &post_text(&path, here, "{\"action\":\"ok\"}")).unwrap();
-        // The oldest had to make room: its end is there, or the connection was reset.
+        // The oldest connection had to make room: it was closed or reset.
         let mut oldest = held.swap_remove(0);
         let end = oldest.read(&mut [0; 1]);
         assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
@@ -213,7 +213,7 @@ async fn a_thousand_connections_held_open_keep_nobody_out() {
     assert_eq!(answered.await.unwrap().status, 200);
 }
 
-/// A thousand connections and their other ends are more files than a process may open as a rule.
+/// A thousand connections with both ends need more files than a process can usually open.
 pub(crate) fn more_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -234,9 +234,9 @@ async fn a_huge_body_is_refused_without_being_read() {
                 "POST {path} HTTP/1.1\r\nHost: {here}\r\nContent-Type: application/json\r\n{more}\r\n"
             )
         };
-        // It says so before: nothing of it has to be sent.
+        // The length is announced, so nothing of the body has to be sent.
         let announced = send(here, &head(&format!("Content-Length: {huge}\r\n"))).unwrap();
-        // It does not say so: at the limit it is enough, and then the connection ends.
+        // The length is not announced: at the limit the response comes, and the connection ends.
         let mut stream = TcpStream::connect(here).unwrap();
         stream.write_all(head("Transfer-Encoding: chunked\r\n").as_bytes()).unwrap();
         let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));

@@ -1,5 +1,5 @@
-//! What `hookwright-server` promises: the router called as a function, listeners over real sockets, the
-//! page in a real browser.
+//! What `hookwright-server` promises: the router called as a function, listeners over real sockets,
+//! the page in a real browser.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! What the page says.
+//! The text of the pages.
 
 use axum::http::StatusCode;
 use hookwright_events::wait::{Paths, Wait};
@@ -21,7 +21,7 @@ fn text_of(page: &str) -> Vec<String> {
 #[tokio::test]
 async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is() {
     let situation = Situation::new();
-    // The last millisecond of 13 minutes of an hour that is far away.
+    // The last millisecond of 13 minutes, in an hour far in the future.
     let since_ms = 4_102_444_800_000;
     let asked = Wait {
         since_ms,
@@ -102,7 +102,7 @@ async fn there_is_a_button_for_every_offered_word_and_always_a_yes_and_a_no() {
         ["yes approve", "offered later", "no abort"]
     );
     assert_eq!(buttons(&["yes", "no"], "").await, ["yes yes", "no no"]);
-    // A link that suggests a word puts it first, and decides nothing.
+    // A link that suggests a word puts it first and decides nothing.
     assert_eq!(buttons(&["later"], "?action=Later").await[0], "offered later");
     assert_eq!(buttons(&[], "?action=nonsense").await, ["yes approve", "no reject"]);
 }

@@ -1,4 +1,4 @@
-//! [`Played`]: a session that is played into the store, entry by entry, as a process that runs one does.
+//! [`Played`]: writes a session into the store, entry by entry, as the process that runs one does.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use hookwright_store::{
 
 use crate::situation::Situation;
 
-/// The project of the sessions that are played.
+/// The project of these sessions.
 pub(crate) const PROJECT: &str = "/home/ann/shop";
 
-/// A session that is played.
+/// A session that a test writes.
 pub(crate) struct Played {
     store: Arc<dyn Store>,
     pub(crate) record: SessionRecord,
@@ -30,7 +30,7 @@ pub(crate) struct Played {
 }
 
 impl Played {
-    /// Begins so many seconds ago, in this process, which holds its lease.
+    /// Begins this many seconds ago, in this process, which holds its lease.
     pub(crate) fn begin(situation: &Situation, name: &str, ago: i64, stages: &[&str]) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(situation.folder.path()).unwrap());
         let now_ms = now_ms() - ago * 1000;
@@ -58,7 +58,7 @@ impl Played {
         played
     }
 
-    /// Something happens, in a firing or, with 0, outside of any.
+    /// Adds an entry, in a firing or, with 0, outside of any.
     pub(crate) fn happens(&mut self, firing: u64, kind: RunEventKind) {
         match &kind {
             RunEventKind::Session(SessionEvent::StageStarted { index, .. }) => {
@@ -98,12 +98,12 @@ impl Played {
         self.version = Expected::Version(version);
     }
 
-    /// Time passes.
+    /// Moves the clock.
     pub(crate) fn passes(&mut self, ms: i64) {
         self.now_ms += ms;
     }
 
-    /// Now, as the next entry has it.
+    /// The time of the next entry.
     pub(crate) fn now(&self) -> String {
         iso(self.now_ms)
     }
@@ -124,7 +124,7 @@ impl Played {
         );
     }
 
-    /// An event is fired; gives the number of the firing.
+    /// Fires an event and returns the number of the firing.
     pub(crate) fn fires(&mut self, event: &str, key: Option<String>) -> u64 {
         self.firings += 1;
         let event = EventName::resolve(event).unwrap();
@@ -140,7 +140,7 @@ impl Played {
         self.firings
     }
 
-    /// An iteration begins, and its agent starts.
+    /// Begins an iteration and its agent.
     pub(crate) fn works(&mut self, stage: u32, iteration: u32) {
         self.fires("iteration:start", Some(format!("iteration:start/{}/{iteration}", stage - 1)));
         let turn = TurnName { stage, iteration };
@@ -151,7 +151,7 @@ impl Played {
         );
     }
 
-    /// The agent's turn ends.
+    /// Ends the agent's turn.
     pub(crate) fn worked(&mut self, stage: u32, iteration: u32, took: i64, result: TurnResult) {
         self.passes(took);
         let turn = TurnName { stage, iteration };
@@ -162,7 +162,7 @@ impl Played {
         );
     }
 
-    /// A hook starts.
+    /// Starts a hook.
     pub(crate) fn starts(&mut self, firing: u64, hook: &str) {
         let (hook, run_id, digest) = (hook.to_owned(), None, None);
         let starting = RunEventKind::Firing(FiringEvent::HookStarting {
@@ -175,7 +175,7 @@ impl Played {
         self.happens(firing, starting);
     }
 
-    /// A hook that had started ends like this.
+    /// Ends a started hook with this report.
     pub(crate) fn reports(&mut self, firing: u64, took: i64, report: Report) {
         self.passes(took);
         // As in a real journal, only the end of the attempt has the output.
@@ -205,7 +205,7 @@ impl Played {
         self.leave();
     }
 
-    /// From now on it is run by this process.
+    /// Makes this process its holder.
     pub(crate) fn run_by(&mut self, pid: u32) {
         self.leave();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -217,7 +217,7 @@ impl Played {
         self.store.acquire(&lease, &holder, None).unwrap();
     }
 
-    /// It is deleted, as `sessions prune` does.
+    /// Deletes it, as `sessions prune` does.
     pub(crate) fn delete(mut self) {
         self.leave();
         let key = RecordKey { project: PROJECT.to_owned(), name: self.record.name.clone() };
@@ -227,7 +227,7 @@ impl Played {
         self.store.commit(&commit).unwrap();
     }
 
-    /// Its process is gone.
+    /// Ends its process.
     pub(crate) fn leave(&mut self) {
         if let Some(fence) = self.fence.take() {
             self.store.release(&fence.lease, fence.token).unwrap();
@@ -235,7 +235,7 @@ impl Played {
     }
 }
 
-/// What a hook that ended well reports.
+/// The report of a successful hook.
 pub(crate) fn report(id: &str) -> Report {
     Report {
         id: id.into(),
@@ -254,7 +254,7 @@ pub(crate) fn report(id: &str) -> Report {
     }
 }
 
-/// What an agent that goes on says.
+/// The result of an agent that continues.
 pub(crate) fn result(summary: &str) -> TurnResult {
     TurnResult { decision: "continue".into(), summary: summary.into(), ..TurnResult::default() }
 }

@@ -1,4 +1,4 @@
-//! What most tests begin with: a state folder, waits in it, and requests to the router.
+//! The setup that most tests share: a state folder with waits, and requests to the router.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Situation {
     pub(crate) waits: KeptWaits,
 }
 
-/// What a request was answered with.
+/// A response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -34,7 +34,7 @@ impl Answer {
     }
 }
 
-/// A keeper that is gone.
+/// A keeper that has ended.
 pub(crate) const DEAD: &str = "dead";
 
 pub(crate) fn may_run(keeper: &str) -> bool {
@@ -51,13 +51,13 @@ impl Situation {
         Self { folder, approvals: Arc::new(approvals), waits }
     }
 
-    /// The same store, opened once more as another process would, to count what is read.
+    /// The same store, opened again as another process would, to count reads.
     pub(crate) fn watched_store(&self) -> Arc<WatchedStore> {
         let store = SqliteStore::open(self.folder.path()).expect("a store");
         Arc::new(WatchedStore::new(Arc::new(store)))
     }
 
-    /// Keeps a wait and gives the path of its address.
+    /// Stores a wait and returns the path of its address.
     pub(crate) fn keep(&self, wait: &Wait) -> String {
         self.waits.open(wait).expect("it is new");
         self.path_of(wait)
@@ -79,7 +79,7 @@ impl Situation {
         router(Arc::clone(&self.approvals), reach())
     }
 
-    /// Lets the router answer.
+    /// Passes a request to the router.
     pub(crate) async fn ask(&self, request: Request<Body>) -> Answer {
         answered(self.router().call(request).await.expect("a router always answers")).await
     }

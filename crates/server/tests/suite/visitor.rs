@@ -1,4 +1,4 @@
-//! [`Visitor`]: a browser, as far as requests go, that looks at a board over a real socket.
+//! [`Visitor`]: makes a browser's requests to a board over a real socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,22 +12,22 @@ use serde_json::Value;
 use crate::played::PROJECT;
 use crate::situation::{Situation, may_run};
 
-/// Somebody who was let in.
+/// A signed-in visitor.
 pub(crate) struct Visitor {
     pub(crate) address: SocketAddr,
     pub(crate) cookie: String,
 }
 
-/// What a request was answered with.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) status: u16,
-    /// The lines between the status and the body, but for the date.
+    /// The lines between the status and the body, without the date.
     pub(crate) head: Vec<String>,
     pub(crate) body: String,
 }
 
-/// A stream of events that is read.
+/// An open stream of events.
 pub(crate) struct Stream(BufReader<TcpStream>);
 
 /// One event.
@@ -39,13 +39,13 @@ pub(crate) struct Event {
     pub(crate) html: String,
 }
 
-/// A board of another process with the same state folder, so to speak.
+/// A board as in another process with the same state folder.
 pub(crate) fn board(situation: &Situation, project: Option<&str>) -> Serving {
     let store = Arc::new(SqliteStore::open(situation.folder.path()).unwrap());
     board_of(store, situation, project)
 }
 
-/// The board of the project of the sessions that are played, over this store.
+/// The board of the test sessions' project, over this store.
 pub(crate) fn board_over(store: Arc<dyn Store>, situation: &Situation) -> Serving {
     board_of(store, situation, Some(PROJECT))
 }
@@ -56,13 +56,13 @@ fn board_of(store: Arc<dyn Store>, situation: &Situation, project: Option<&str>)
     serve(board, [127, 0, 0, 1].into(), Some(0)).unwrap()
 }
 
-/// The board of the project of the sessions that are played.
+/// The board of the test sessions' project.
 pub(crate) fn board_of_project(situation: &Situation) -> Serving {
     board(situation, Some(PROJECT))
 }
 
 impl Visitor {
-    /// Opens the address.
+    /// Opens the address that signs in.
     pub(crate) fn of(serving: &Serving) -> Self {
         let (address, path) = crate::client::parts(&serving.url);
         let opened = ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"));
@@ -90,12 +90,12 @@ impl Visitor {
         )
     }
 
-    /// Asks for a stream, with what the page shows.
+    /// Requests a stream, with the state that the page shows.
     pub(crate) fn stream(&self, path: &str, last: Option<&str>) -> Result<Stream, u16> {
         let Self { address, cookie } = self;
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let mut stream = TcpStream::connect(address).unwrap();
-        // Without the framing of 1.1.
+        // HTTP 1.0, which has no chunks.
         let request =
             format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nCookie: {cookie}\r\n{last}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
@@ -112,7 +112,7 @@ impl Visitor {
 }
 
 impl Stream {
-    /// Waits until what the page shows has been compared with what there is.
+    /// Waits until the server has compared the page's state.
     pub(crate) fn greeted(&mut self) {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -146,7 +146,7 @@ impl Stream {
         }
     }
 
-    /// The next event that carries an id: all before it has come.
+    /// The events up to the next one with an id, which completes an update.
     pub(crate) fn whole(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.event() {

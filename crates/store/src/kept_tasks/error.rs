@@ -1,62 +1,62 @@
-//! Why a task could not be kept, found or changed.
+//! [`TaskError`]: why a task could not be added, found or changed.
 
 use hookwright_events::task::{LOWEST, TaskId, TaskState};
 
 use crate::StoreError;
 
-/// Why a task could not be kept, found or changed.
+/// Why a task could not be added, found or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// The store says no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its record is none of ours, or a newer program's.
+    /// The record is damaged, or a newer version of the program wrote it.
     #[error("the task `{id}` cannot be read: {cause}")]
     Unreadable {
-        /// Which.
+        /// The record's name.
         id: String,
-        /// How that shows.
+        /// Why it cannot be parsed.
         cause: String,
     },
-    /// It says nothing.
+    /// The text is empty.
     #[error("the task has no text")]
     Empty,
-    /// Over one of the [`limits`](crate::limits).
+    /// A value exceeds one of the [`limits`](crate::limits).
     #[error("{what}: expected at most {max} but found {found}")]
     TooLarge {
-        /// What there is too much of.
+        /// What exceeds its limit.
         what: &'static str,
-        /// How much there is.
+        /// The actual amount.
         found: usize,
-        /// How much there may be.
+        /// The limit.
         max: usize,
     },
-    /// There is no such priority.
+    /// The priority is out of range.
     #[error("expected a priority from 0 (the highest) to {LOWEST} but found {found}")]
     Priority {
-        /// What was wanted.
+        /// The given priority.
         found: u8,
     },
-    /// There is one like it.
+    /// An unfinished task has the same text.
     #[error("`{id}` has the same text and is {}", state.as_str())]
     Same {
-        /// Which.
+        /// The other task.
         id: TaskId,
-        /// How far that is.
+        /// The other task's state.
         state: TaskState,
     },
     /// No task has this id.
     #[error("there is no task `{id}`")]
     Unknown {
-        /// What was typed.
+        /// The id that the user typed.
         id: String,
-        /// The nearest one, if there are tasks.
+        /// The nearest existing id, if there are tasks.
         nearest: Option<TaskId>,
     },
-    /// It would wait for itself.
+    /// The task would depend on itself.
     #[error("`{}` would wait for itself: {}", way[0], in_words(way))]
     Circle {
-        /// From the task, through those that wait for each other, back to it.
+        /// The cycle of dependencies, which begins and ends with the task.
         way: Vec<TaskId>,
     },
 }

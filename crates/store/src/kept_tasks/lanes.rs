@@ -1,15 +1,15 @@
-//! Lanes of the queue of tasks: the next task is found without reading the others.
+//! Lanes of the task queue, which find the next task without reading the others.
 //!
-//! | lane | has |
+//! | lane | contains |
 //! |---|---|
-//! | `open/` | open tasks, of which some may have to wait |
+//! | `open/` | open tasks, some of which may have to wait |
 //! | `after/TAS-7/` | open tasks that wait for TAS-7, which is not completed |
 //! | `by/calm-fox/` | tasks that this session works on |
 //!
-//! A task that waits for several others is in the lane of one of them. The commit that completes TAS-7
-//! moves its lane to `open/`; there a task is looked at when its turn comes, and moved to the lane of the
-//! next task that it waits for. That one is expected to be as it was read, so no task is left in the lane
-//! of a completed one.
+//! A task that waits for several others is in the lane of one of them. The commit that completes
+//! TAS-7 moves that lane to `open/`. When such a task's turn comes, it moves to the lane of the
+//! next unfinished task that it waits for. That commit expects the other task to be unchanged, so
+//! no task stays behind in the lane of a completed one.
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 
@@ -20,7 +20,8 @@ const OPEN: &str = "open/";
 const AFTER: &str = "after/";
 const BY: &str = "by/";
 
-/// Where a task waits for its turn, if it does. A task in progress without a session is in somebody's hands.
+/// The lane of a task, if it has one. A task in progress without a session is a person's, so it has
+/// none.
 pub(super) fn place(task: &Task, waits_for: Option<TaskId>) -> Option<Queued> {
     let lane = match (task.state, &task.session, waits_for) {
         (TaskState::Open, _, None) => OPEN.to_owned(),
@@ -32,7 +33,7 @@ pub(super) fn place(task: &Task, waits_for: Option<TaskId>) -> Option<Queued> {
     Some(Queued { lane, rank: rank(task) })
 }
 
-/// What the end of a task lets move.
+/// The lane that the end of this task moves to `open/`.
 pub(super) fn moved_by(task: &Task) -> Option<LaneMove> {
     let is_completed = task.state == TaskState::Completed;
     is_completed.then(|| LaneMove { from: lane_behind(task.id), to: OPEN.to_owned() })
@@ -49,8 +50,8 @@ fn rank(task: &Task) -> i64 {
 }
 
 impl KeptTasks {
-    /// The first task that can be begun now and is not to be skipped: an open one, or one of a session that
-    /// is over.
+    /// The first task that can start now and is not to be skipped: an open task, or a task whose
+    /// session has ended.
     pub fn next(
         &self,
         skip: &dyn Fn(TaskId) -> bool,
@@ -69,7 +70,7 @@ impl KeptTasks {
         Ok(first)
     }
 
-    /// How many tasks are open, those that wait included, and how many tasks sessions that are over left.
+    /// The number of open tasks, including those that wait, and of tasks that ended sessions left.
     pub fn count_open(
         &self,
         is_over: &dyn Fn(&str) -> Result<bool, StoreError>,
@@ -85,7 +86,7 @@ impl KeptTasks {
         Ok(count)
     }
 
-    /// Each lane of a session, and the session.
+    /// Each session's lane, with the session's name.
     fn lanes_of_sessions(&self) -> impl Iterator<Item = Result<(String, String), StoreError>> + '_ {
         let mut behind = BY.to_owned();
         std::iter::from_fn(move || {
@@ -99,7 +100,8 @@ impl KeptTasks {
         })
     }
 
-    /// The first task of a lane that waits for no other. Those before it that wait leave the lane `open/`.
+    /// The first task of a lane that waits for no other. Earlier ones that wait leave the lane
+    /// `open/`.
     fn first_of(
         &self,
         lane: &str,
@@ -134,8 +136,7 @@ impl KeptTasks {
         Ok(None)
     }
 
-    /// The first task that is not completed and that this one waits for, and what has to be so when that
-    /// is written down.
+    /// The first unfinished task that this one waits for, and what must hold when the lane changes.
     pub(super) fn first_to_wait_for(
         &self,
         task: &Task,
@@ -155,7 +156,7 @@ impl KeptTasks {
         Ok((None, Vec::new()))
     }
 
-    /// Moves tasks to the lanes of those that they wait for.
+    /// Moves tasks to the lanes of the tasks that they wait for.
     fn move_behind_others(
         &self,
         waiting: Vec<(KeptTask, TaskId, Vec<Expect>)>,
@@ -170,15 +171,15 @@ impl KeptTasks {
         if changes.is_empty() || self.try_to_move(&changes)? {
             return Ok(());
         }
-        // Another process changed one of them. It stays where it is, the others are moved.
+        // Another process changed one of them. Move the others.
         for change in changes {
             self.try_to_move(&[change])?;
         }
         Ok(())
     }
 
-    /// Whether all of them were as they had been read. Not synced: a task that is in the wrong lane is only
-    /// looked at once more.
+    /// `false` if one of them has changed since it was read. Not synced: a task in the wrong lane
+    /// is only checked once more.
     fn try_to_move(&self, changes: &[(Put, Vec<Expect>)]) -> Result<bool, TaskError> {
         let puts = changes.iter().map(|(put, _)| put.clone()).collect();
         let expects = changes.iter().flat_map(|(_, expects)| expects.iter().cloned()).collect();

@@ -1,4 +1,4 @@
-//! [`TaskList`]: the tasks of a project as they were in one look.
+//! [`TaskList`]: a snapshot of a project's tasks.
 
 use std::collections::HashMap;
 
@@ -7,23 +7,22 @@ use hookwright_events::task::{Task, TaskId, TaskState};
 use super::{KeptTask, TaskError, read};
 use crate::Record;
 
-/// Some of the tasks, and the states of all: in the order in which they are to be done, that is by
-/// priority and then by age.
+/// Some of the tasks and the states of all, by priority and then by age: the order to work in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskList {
-    /// Those that were asked for.
+    /// The requested tasks.
     pub tasks: Vec<KeptTask>,
-    /// How far every task is.
+    /// The state of every task.
     pub states: HashMap<TaskId, TaskState>,
 }
 
 impl TaskList {
-    /// Whether a task can be done now: it is open, and everything that it waits for is completed.
+    /// Whether a task can start now: it is open, and every task that it waits for is completed.
     pub fn is_ready(&self, task: &Task) -> bool {
         task.state == TaskState::Open && self.waits_for(task).next().is_none()
     }
 
-    /// What a task still waits for.
+    /// The unfinished tasks that a task waits for.
     pub fn waits_for<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = TaskId> + 'a {
         let is_completed = |id: &TaskId| self.states.get(id) == Some(&TaskState::Completed);
         task.depends_on.iter().copied().filter(move |id| !is_completed(id))
@@ -34,7 +33,7 @@ impl TaskList {
         self.states.values().filter(|found| **found == state).count()
     }
 
-    /// Adds a record. Only those that were asked for are read whole.
+    /// Adds a record. Parses the task only if its state is wanted.
     pub(super) fn add(&mut self, record: &Record, wanted: &[TaskState]) -> Result<(), TaskError> {
         let unreadable = |cause: &str| TaskError::Unreadable {
             id: record.key.name.clone(),

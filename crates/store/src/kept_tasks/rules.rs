@@ -1,4 +1,4 @@
-//! What every task has to keep to, alone and among the others of its list.
+//! Rules that every task must follow, alone and among the others of its list.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::{KeptTask, KeptTasks, ListRecord, TaskError, read};
 use crate::{Filter, Kind, limits, records};
 
 impl KeptTasks {
-    /// These ids, each once, if there are such tasks.
+    /// Parses these ids and removes duplicates; fails if there is no such task.
     pub(super) fn known_ids(&self, typed: &[String]) -> Result<Vec<TaskId>, TaskError> {
         let (what, max) = ("tasks that one task waits for", limits::TASK_DEPENDENCIES_MAX);
         if typed.len() > max {
@@ -24,12 +24,12 @@ impl KeptTasks {
         Ok(ids)
     }
 
-    /// Refuses a task that would, through those it waits for, wait for itself.
+    /// Fails if the task would depend on itself, directly or through others.
     pub(super) fn refuse_circle(&self, task: &Task) -> Result<(), TaskError> {
-        // Steps that have still to be taken, each from one task to one that it waits for.
+        // Dependencies that are not followed yet, as pairs of a task and one that it waits for.
         let mut steps: Vec<(TaskId, TaskId)> =
             task.depends_on.iter().rev().map(|next| (task.id, *next)).collect();
-        // From where each task was first come to.
+        // The task from which each task was first reached.
         let mut come_from: HashMap<TaskId, TaskId> = HashMap::new();
         while let Some((from, at)) = steps.pop() {
             if at == task.id {
@@ -50,9 +50,9 @@ impl KeptTasks {
         Ok(())
     }
 
-    /// Refuses what an unfinished task (other than this one) says already.
+    /// Fails if another unfinished task has this text.
     pub(super) fn refuse_same(&self, content: &str, but: Option<TaskId>) -> Result<(), TaskError> {
-        // Most tasks say something else, which shows without reading the whole of them.
+        // The raw value rules out most tasks without parsing them.
         let written = serde_json::to_string(content).expect("text is JSON");
         let statuses = TaskState::UNFINISHED.map(|state| state.as_str().to_owned()).to_vec();
         let mut unfinished = 0;
@@ -74,17 +74,17 @@ impl KeptTasks {
         Ok(())
     }
 
-    /// The id that was perhaps meant.
+    /// The id that the user probably meant.
     pub(super) fn nearest(&self, typed: &str) -> Result<Option<TaskId>, TaskError> {
         let ListRecord { last, .. } = self.list_record()?;
         let digits: String = typed.chars().filter(char::is_ascii_digit).collect();
-        // Numbers are given without gaps, so the nearest is the number itself or the last one.
+        // Numbers have no gaps, so the nearest is the number itself or the last one.
         let number = digits.parse().unwrap_or(last).clamp(1, last.max(1));
         Ok((last > 0).then_some(TaskId(number)))
     }
 }
 
-/// The text of a task, if it is one.
+/// The trimmed text, if it is valid.
 pub(super) fn checked_content(content: &str) -> Result<&str, TaskError> {
     let content = content.trim();
     let (what, max) = ("bytes of a task's text", limits::TASK_CONTENT_BYTES_MAX);
@@ -95,7 +95,7 @@ pub(super) fn checked_content(content: &str) -> Result<&str, TaskError> {
     }
 }
 
-/// Refuses what is no priority.
+/// Fails if the priority is out of range.
 pub(super) fn check_priority(priority: u8) -> Result<(), TaskError> {
     match priority {
         0..=LOWEST => Ok(()),

@@ -1,4 +1,4 @@
-//! A connection with the settings that all of them share.
+//! Connections, with the settings that all of them share.
 
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
@@ -10,22 +10,22 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::limits;
 
-/// Statements that a connection keeps ready; more than this crate has.
+/// Prepared statements that a connection caches: more than this crate has.
 const STATEMENTS_MAX: usize = 64;
 
-/// The first and the longest pause between two looks at a lock that another process has, on average. A commit
-/// takes about as long as the first.
+/// The first and the longest average pause between two attempts to get a lock. A commit takes
+/// about as long as the first.
 const PAUSE_MIN: Duration = Duration::from_micros(50);
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// Connects for writing, or, where the file may only be read, for reading.
+/// Connects for writing, or for reading if the file is read-only.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // Without its own mutex: a connection is only used by whoever holds ours.
+    // SQLite's own mutex is not needed: our mutex guards the connection.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     with_settings(Connection::open_with_flags(path, flags)?)
 }
 
-/// Connects to memory that has this name in this process. It is free once no connection is left.
+/// Connects to the memory with this name. It is freed with its last connection.
 pub(super) fn connect_to_memory(name: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -34,7 +34,7 @@ pub(super) fn connect_to_memory(name: &Path) -> rusqlite::Result<Connection> {
     with_settings(Connection::open_with_flags(name, flags)?)
 }
 
-/// Connects to a file that has no log and that cannot be written: no lock and no other file is needed.
+/// Connects to a read-only file without a log, which needs no lock and no other file.
 pub(super) fn connect_to_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
@@ -54,8 +54,8 @@ pub(super) fn connect_to_unchanging(path: &Path) -> rusqlite::Result<Connection>
 
 fn with_settings(mut connection: Connection) -> rusqlite::Result<Connection> {
     wait_for_locks(&mut connection)?;
-    // The log is left for whoever opens next. Moving it into the main file would cost every short
-    // command that was alone two syncs.
+    // Leave the log to the next process that opens the store. Moving it into the main file would
+    // cost every short command that runs alone two syncs.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     let log_bytes = limits::LOG_FILE_BYTES_MAX;
@@ -65,14 +65,14 @@ fn with_settings(mut connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes a connection wait for those before it, up to [`limits::BUSY_MAX`].
+/// Makes a connection wait for locks, up to [`limits::BUSY_MAX`].
 pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(patience()))
 }
 
-/// Waits for a lock. Each look costs several system calls and wakes a process, so the pauses between them grow
-/// quickly: with a hundred sessions that wait, most of the work would be looking. They differ by chance, so
-/// that processes which found the lock taken together don't come back together.
+/// Waits for a lock. Each attempt costs several system calls and wakes a process, so the pauses
+/// grow quickly; otherwise a hundred waiting sessions would spend most of their time on attempts.
+/// The pauses are random, so that processes that failed together don't try again together.
 fn patience() -> impl FnMut(i32) -> bool + Send + 'static {
     let (mut since, mut chance) = (Instant::now(), Chance::new());
     move |looks| {
@@ -86,7 +86,7 @@ fn patience() -> impl FnMut(i32) -> bool + Send + 'static {
     }
 }
 
-/// Numbers that differ from process to process.
+/// Random numbers that differ between processes.
 struct Chance(u64);
 
 impl Chance {
@@ -94,7 +94,7 @@ impl Chance {
         Self(RandomState::new().hash_one(()) | 1)
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

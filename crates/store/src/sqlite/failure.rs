@@ -1,4 +1,4 @@
-//! What went wrong below, in the store's words.
+//! Turns errors of SQLite and of the system into [`StoreError`]s.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -9,18 +9,18 @@ use rusqlite::ffi;
 use super::files::Files;
 use crate::{StoreError, limits};
 
-/// Files of a store that SQLite has open at once: the main file, the log, what processes share.
+/// Files of a store that SQLite opens at once: the main file, the log, the shared memory.
 const FILES: usize = 3;
 
-/// Too many open files, of this process or of the system. The same on every Unix.
+/// Too many open files, in this process or in the system. The same on every Unix.
 const EMFILE: i32 = 24;
 const ENFILE: i32 = 23;
 
-/// Why something inside this module was not done.
+/// An error inside this module.
 pub(super) enum SqliteFailure {
-    /// The store's own answer.
+    /// An error of the store itself.
     Store(StoreError),
-    /// SQLite's.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
 }
 
@@ -37,14 +37,14 @@ impl From<rusqlite::Error> for SqliteFailure {
 }
 
 impl Files {
-    /// The same in the store's words.
+    /// The error as a [`StoreError`].
     pub(super) fn explain(&self, failure: impl Into<SqliteFailure>) -> StoreError {
         match failure.into() {
             SqliteFailure::Store(error) => error,
             SqliteFailure::Sqlite(rusqlite::Error::SqliteFailure(code, message)) => {
                 self.explain_code(code, message.unwrap_or_else(|| code.to_string()))
             }
-            // Every other error is about a value that is not what this program writes.
+            // Every other error means a value that this program does not write.
             SqliteFailure::Sqlite(other) => self.damaged(other.to_string()),
         }
     }
@@ -67,7 +67,7 @@ impl Files {
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::FileLockingProtocolFailed => StoreError::Busy { waited: limits::BUSY_MAX },
-            // A table or column that is not there, or rows that no transaction of ours leaves.
+            // A missing table or column, or rows that none of our transactions leaves.
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
             | ErrorCode::ConstraintViolation
@@ -87,16 +87,16 @@ impl Files {
         }
     }
 
-    /// SQLite does not say why a file cannot be opened. Making one beside it does.
+    /// SQLite does not say why it cannot open a file. Creating a file beside it does.
     fn explain_cannot_open(&self, cause: String) -> StoreError {
         let probe = self.folder.join(format!("probe-{}", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&probe) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => self.explain_io(&error),
             Err(_) => StoreError::NotWritable { cause },
             Ok(file) => {
-                // Nothing depends on it: an empty file at worst.
+                // If this fails, an empty file stays behind, which is harmless.
                 let _ = fs::remove_file(&probe);
-                // As many as SQLite opens, all at once.
+                // As many as SQLite opens at once.
                 let opened: io::Result<Vec<_>> = (0..FILES).map(|_| file.try_clone()).collect();
                 match opened {
                     Err(error) => self.explain_io(&error),
@@ -106,7 +106,7 @@ impl Files {
         }
     }
 
-    /// What the system said about a file or folder of ours.
+    /// The error of a system call on one of the store's files.
     pub(super) fn explain_io(&self, error: &io::Error) -> StoreError {
         let cause = error.to_string();
         if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) {

@@ -1,4 +1,4 @@
-//! Where the store lies, and whether it still does.
+//! The paths of a store's files, and whether they still exist.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -19,13 +19,13 @@ pub(super) struct Files {
     pub(super) main: PathBuf,
     /// Its write-ahead log: commits that are not in the main file yet.
     pub(super) log: PathBuf,
-    /// Notes of the last commits.
+    /// Notes about the last commits.
     pub(super) last_commits: PathBuf,
     /// Device and inode of the main file, once it has been opened.
     pub(super) identity: Option<(u64, u64)>,
-    /// It can only be read, and has no log.
+    /// Whether the store is read-only and has no log.
     pub(super) never_changes: bool,
-    /// There are none: it is in memory, under the name of the main file.
+    /// Whether the store is in memory, under the name of the main file.
     pub(super) in_memory: bool,
 }
 
@@ -40,23 +40,23 @@ impl Files {
             never_changes: false,
             in_memory: false,
         };
-        // An absolute path, because SQLite reads a relative one that starts with `file:` as a URI.
+        // Absolute, because SQLite reads a relative path that starts with `file:` as a URI.
         let absolute = std::path::absolute(folder);
         absolute.map(|folder| named(&folder)).map_err(|error| named(folder).explain_io(&error))
     }
 
-    /// A new store in memory, which no other one shares.
+    /// A new, separate store in memory.
     pub(super) fn in_memory() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        // All connections of a process find the same memory under a name that begins with a slash.
+        // With a leading slash, all connections of a process share the memory of this name.
         let main = PathBuf::from(format!("file:/hookwright-{number}?vfs=memdb"));
         let [folder, log, last_commits] = [PathBuf::new(), PathBuf::new(), PathBuf::new()];
         let (identity, never_changes) = (None, false);
         Self { folder, main, log, last_commits, identity, never_changes, in_memory: true }
     }
 
-    /// Whether there is a store. A log without its main file is none, and not nothing either.
+    /// Whether there is a store. A log without its main file is an error.
     pub(super) fn exist(&self) -> Result<bool, StoreError> {
         if self.metadata(&self.main)?.is_some() {
             return Ok(true);
@@ -64,7 +64,7 @@ impl Files {
         if self.metadata(&self.log)?.is_none() {
             return Ok(false);
         }
-        // Between the two looks another process may have made the store and written to it.
+        // Another process may have created the store between the two checks.
         if self.metadata(&self.main)?.is_some() {
             return Ok(true);
         }
@@ -79,7 +79,8 @@ impl Files {
         }
     }
 
-    /// An open file that has been unlinked takes writes as before, and all of them are lost.
+    /// Fails if the main file is gone: an unlinked open file accepts writes, and all of them are
+    /// lost.
     pub(super) fn are_still_there(&self) -> Result<(), StoreError> {
         if self.in_memory {
             return Ok(());

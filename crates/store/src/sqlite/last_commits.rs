@@ -1,10 +1,10 @@
-//! [`LastCommits`]: a small file beside the store that says what the last commits were, so that it is
-//! noticed when the store has lost them.
+//! [`LastCommits`]: a small file beside the store that describes the last commits, so that the
+//! store notices when it has lost them.
 //!
-//! SQLite takes a log that was removed, cut short or garbled for the end of what was written, and goes
-//! on from there. What is lost so is always the newest, so it is enough to know the last commit of all;
-//! those of other sessions are kept too, to say what else is gone. A note is written after its commit
-//! and never synced: it may be older than the store, which is no loss.
+//! SQLite treats a removed, truncated or garbled log as the end of the data, and continues there.
+//! Only the newest commits get lost that way, so it is enough to know the very last one; those of
+//! other sessions are kept to say what else is gone. A note is written after its commit and never
+//! synced: it may be older than the store, which does not count as a loss.
 
 use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
@@ -24,36 +24,36 @@ const NOTES: u64 = 64;
 const NOTE_BYTES: usize = 512;
 const MAGIC: &[u8; 4] = b"HwLC";
 
-/// Where a note's names begin, and how long they may be; a longer one is cut.
+/// Offset and maximum length of a note's names; longer names are cut.
 const NAMES_AT: usize = 44;
 const PROJECT_BYTES_MAX: usize = 320;
 const SESSION_BYTES_MAX: usize = NOTE_BYTES - NAMES_AT - PROJECT_BYTES_MAX;
 
-/// The file. It is made with the first commit; a store works without it.
+/// The file. The first commit creates it; the store works without it.
 #[derive(Debug)]
 pub(super) struct LastCommits {
     path: PathBuf,
-    /// `None` where it cannot be written.
+    /// `None` if it is not writable.
     file: OnceCell<Option<File>>,
 }
 
-/// What a commit left in the store.
+/// A note about one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Note {
-    /// When, in nanoseconds since 1970.
+    /// Time of the commit, in nanoseconds since 1970.
     at: u64,
     /// The id of the journal that was appended to; 0 without an append.
     journal: i64,
-    /// Its last entry.
+    /// Last entry of that journal.
     last: u64,
-    /// The store's counter, where the commit took a number from it; else 0.
+    /// The store's counter after the commit, or 0 if the commit did not use it.
     revision: u64,
     project: String,
     session: String,
 }
 
 impl Note {
-    /// Of a commit that appended to this journal, as far as it is told.
+    /// A note about a commit, with the journal that it appended to, if any.
     pub(super) fn new(journal: Option<(i64, &JournalKey)>, last: u64, revision: u64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
@@ -92,7 +92,7 @@ impl Note {
         bytes
     }
 
-    /// `None` for a place without a note, or one that the end of the machine has torn.
+    /// `None` for an empty slot, or one that a crash of the machine left incomplete.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let length = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
@@ -118,19 +118,20 @@ impl LastCommits {
         Self { path: path.to_owned(), file: OnceCell::new() }
     }
 
-    /// Notes a commit that has been made.
+    /// Writes the note of a finished commit.
     pub(super) fn note(&self, note: &Note) {
-        // One that only deletes leaves nothing that could be missing, and would hide what others left.
+        // A commit that only deletes leaves nothing that could be missing, and its note would
+        // replace others.
         if note.journal == 0 && note.revision == 0 {
             return;
         }
         if let Some(file) = self.file() {
-            // Without it a loss may go unnoticed, and nothing else is wrong.
+            // On an error a loss may go unnoticed; nothing else breaks.
             let _ = file.write_all_at(&note.to_bytes(), note.place());
         }
     }
 
-    /// Forgets all of them, so that a loss is told once.
+    /// Deletes all notes, so that a loss is reported once.
     pub(super) fn forget(&self) {
         if let Some(file) = self.file() {
             let _ = file.set_len(0);
@@ -146,7 +147,7 @@ impl LastCommits {
     }
 }
 
-/// The notes in a file. To be read before the store is looked at: commits go on meanwhile.
+/// The notes in a file. Read them before the store, because commits continue meanwhile.
 pub(super) fn read(path: &Path) -> Vec<Note> {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -156,9 +157,9 @@ pub(super) fn read(path: &Path) -> Vec<Note> {
     read().unwrap_or_default().chunks(NOTE_BYTES).filter_map(Note::from_bytes).collect()
 }
 
-/// What was noted and is not there.
+/// Noted commits that the store does not have.
 pub(super) fn losses(connection: &Connection, notes: &[Note]) -> Result<Vec<Loss>, SqliteFailure> {
-    // As a rule the newest is there, and with it all others.
+    // Usually the newest commit is there, and therefore all others.
     let Some(newest) = notes.iter().max_by_key(|note| note.at) else { return Ok(Vec::new()) };
     if loss(connection, newest)?.is_none() {
         return Ok(Vec::new());
@@ -192,12 +193,12 @@ fn entries_left(connection: &Connection, journal: i64) -> Result<Option<u64>, Sq
     if id(&format!("SELECT id FROM journals WHERE id = {journal}"))? == journal {
         return last_of(connection, journal).map(Some);
     }
-    // Ids are never given twice: one that was given already and is gone was dropped.
+    // Ids are never reused: a missing id below the last one was dropped.
     let last_given = id("SELECT seq FROM sqlite_sequence WHERE name = 'journals'")?;
     Ok(if journal <= last_given { None } else { Some(0) })
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// The beginning of a text, at most this many bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }

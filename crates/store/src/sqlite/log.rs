@@ -1,8 +1,8 @@
-//! A look at the write-ahead log from outside of SQLite.
+//! Checks of the write-ahead log without SQLite.
 //!
-//! SQLite takes a log that it cannot read for an empty one and writes over it, and pages that are
-//! missing from a file that was cut short for empty ones. Both would lose what is left, so both are
-//! looked for when a store is opened. The layout is a documented part of SQLite's file format.
+//! SQLite treats an unreadable log as empty and overwrites it, and treats pages that are missing
+//! from a truncated file as empty. Both would lose what is left, so opening a store checks for
+//! both. The layout is a documented part of SQLite's file format.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,13 +11,12 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The first bytes but for the last bit, which says in which order checksums are made.
+/// The first bytes without the last bit, which gives the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 const HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
 
-/// Whether a log has a beginning that SQLite wrote. A crash of the machine may leave none at all,
-/// or zeros.
+/// Whether a log begins with a valid header. After a crash of the machine it may be empty or zeros.
 pub(super) fn is_readable(log: &Path) -> io::Result<bool> {
     let Some((_, header)) = open(log)? else {
         return Ok(true);
@@ -25,7 +24,7 @@ pub(super) fn is_readable(log: &Path) -> io::Result<bool> {
     Ok(number(&header, 0) & !1 == MAGIC || header.iter().all(|byte| *byte == 0))
 }
 
-/// The pages of this range that the log does not have.
+/// The pages of this range that are not in the log.
 pub(super) fn missing(log: &Path, pages: RangeInclusive<u32>) -> io::Result<BTreeSet<u32>> {
     let mut missing: BTreeSet<u32> = pages.collect();
     let Some((file, header)) = open(log)? else {
@@ -35,7 +34,7 @@ pub(super) fn missing(log: &Path, pages: RangeInclusive<u32>) -> io::Result<BTre
     let mut at = HEADER_BYTES;
     while !missing.is_empty()
         && let Some(frame) = read_at::<{ FRAME_HEADER_BYTES as usize }>(&file, at)?
-        // What follows is left over from the time before the log began anew.
+        // What follows is left from before the log was restarted.
         && frame[8..16] == *salt
     {
         missing.remove(&number(&frame, 0));
@@ -54,7 +53,7 @@ fn open(log: &Path) -> io::Result<Option<(File, [u8; HEADER_BYTES as usize])>> {
     Ok(read_at(&file, 0)?.map(|header| (file, header)))
 }
 
-/// So many bytes from there; `None` if the file ends before.
+/// `N` bytes at this offset; `None` if the file ends before.
 fn read_at<const N: usize>(file: &File, at: u64) -> io::Result<Option<[u8; N]>> {
     let mut bytes = [0; N];
     match file.read_exact_at(&mut bytes, at) {

@@ -1,4 +1,4 @@
-//! How a store is made, found, and looked over before it is used.
+//! Creates, finds and checks a store before it is used.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -14,26 +14,26 @@ use super::log;
 use super::schema::{APPLICATION_ID, STEPS, migrate, supported, version};
 use crate::{StoreError, limits};
 
-/// The smallest page, and so the shortest file, that SQLite knows.
+/// SQLite's smallest page, and so its shortest file.
 const PAGE_BYTES_MIN: u64 = 512;
 
-/// What a store is opened for.
+/// The purpose that a store is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Writing,
-    /// It need not be writable.
+    /// The store may be read-only.
     Reading,
 }
 
-/// Opens a store that is there, and brings it to the newest version.
+/// Opens an existing store and migrates it to the newest version.
 pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError> {
     let metadata = files.metadata(&files.main)?;
     let metadata = metadata.ok_or(StoreError::Gone)?;
     if !metadata.is_file() {
         return Err(files.damaged("it is not a file"));
     }
-    // SQLite would take an empty file, or one of a single byte, for a new database and throw its log
-    // away. Ours never are so short: they get their name once they are whole.
+    // SQLite would take an empty file, or one of a single byte, for a new database and delete its
+    // log. Our files are never that short: they get their name once they are complete.
     if metadata.len() < PAGE_BYTES_MIN {
         return Err(files.damaged("the file has been cut short"));
     }
@@ -60,13 +60,13 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
     }
 }
 
-/// Whether the main file is the whole store. SQLite cannot read a log where it may not make the file
-/// that it shares with others; without a log it need not.
+/// Whether the main file is the whole store. SQLite cannot read a log unless it may create the
+/// shared-memory file; without a log it does not need that file.
 fn has_no_log(files: &Files) -> bool {
     fs::metadata(&files.log).map_or(true, |log| log.len() == 0)
 }
 
-/// A second connection to a store that has been opened.
+/// A second connection to an open store.
 pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
     let connected = match files {
         Files { in_memory: true, .. } => connect_to_memory(&files.main),
@@ -86,7 +86,7 @@ fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(),
     if is_readonly && how == Use::Writing {
         return Err(not_writable().into());
     }
-    // In one transaction, so that the log does not begin anew while it is looked at.
+    // In one transaction, so that the log is not restarted during the check.
     let transaction = connection.transaction()?;
     let number = |pragma: &str| {
         transaction.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0))
@@ -111,8 +111,8 @@ fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(),
     Ok(())
 }
 
-/// Whether there are pages that are neither in the file nor in the log. The file itself may well
-/// be shorter than the store: it grows when the log is moved into it.
+/// Whether pages are missing from both the file and the log. The file alone may be shorter than the
+/// store: it grows when the log is moved into it.
 fn is_cut_short(files: &Files, pages: i64, page_bytes: i64) -> Result<bool, StoreError> {
     let bytes = fs::metadata(&files.main).map_err(|error| files.explain_io(&error))?.len();
     let whole = bytes.checked_div(page_bytes.unsigned_abs()).unwrap_or_default();
@@ -125,12 +125,12 @@ fn is_cut_short(files: &Files, pages: i64, page_bytes: i64) -> Result<bool, Stor
     Ok(!missing.map_err(|error| files.explain_io(&error))?.is_empty())
 }
 
-/// Makes a store. It gets its name when it is whole, so that no crash leaves half of one.
+/// Creates a store. It gets its name once it is complete, so a crash never leaves half of one.
 pub(super) fn create(files: &Files) -> Result<(), StoreError> {
     let created = make_folder(files).and_then(|()| File::open(&files.folder));
     let folder = created.map_err(|error| files.explain_io(&error))?;
     lock(&folder, files)?;
-    // Another process may have had the lock before.
+    // Another process may have held the lock and created the store.
     if files.exist()? {
         return Ok(());
     }
@@ -140,7 +140,7 @@ pub(super) fn create(files: &Files) -> Result<(), StoreError> {
     let made = options.write(true).create_new(true).mode(0o600).open(&draft);
     made.map_err(|error| files.explain_io(&error))?;
     fill(&draft).map_err(|failure| files.explain(failure))?;
-    // The lock ends with `folder`, after the name is safe.
+    // Closing `folder` releases the lock, after the name is on the disk.
     let named = fs::rename(&draft, &files.main).and_then(|()| folder.sync_all());
     named.map_err(|error| files.explain_io(&error))
 }
@@ -155,7 +155,7 @@ pub(super) fn create_in_memory(files: &Files) -> Result<Connection, StoreError> 
     filled.map_err(|failure| files.explain(failure))
 }
 
-/// What a process that died while it made a store has left. Only the holder of the lock is here.
+/// Removes the draft of a process that died while creating a store. The caller holds the lock.
 fn remove_draft(files: &Files) -> Result<(), StoreError> {
     for end in ["", "-journal", "-wal", "-shm"] {
         let left = files.folder.join(format!("store.sqlite3.new{end}"));
@@ -170,11 +170,12 @@ fn remove_draft(files: &Files) -> Result<(), StoreError> {
 
 fn fill(draft: &std::path::Path) -> Result<(), SqliteFailure> {
     let mut connection = connect(draft)?;
-    // Before the first table, or it would need a file that is written anew (`reclaim.rs`).
+    // Before the first table; later it would require rewriting the file (`reclaim.rs`).
     connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection, STEPS)?;
-    // Last, so that all of it is in the one file that gets the name. Later connections find it set.
+    // Last, so that everything is in the one file that gets the name. Later connections find it
+    // set.
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.close().map_err(|(_, error)| error)?;
     Ok(())
@@ -185,11 +186,11 @@ fn make_folder(files: &Files) -> io::Result<()> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(&files.folder)?;
-    // Its name is part of what has to survive the machine.
+    // The folder's name has to survive a crash of the machine too.
     files.folder.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
-/// Waits until this process alone makes a store in this folder.
+/// Takes the lock for creating a store in this folder.
 fn lock(folder: &File, files: &Files) -> Result<(), StoreError> {
     let since = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What can be asked of a store.
+//! Queries of a store.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_iter};
@@ -68,8 +68,8 @@ pub(super) fn last_of(connection: &Connection, journal_id: i64) -> Result<u64, S
     Ok(last.unwrap_or_default().into())
 }
 
-/// What SQLite counts of others' commits. The connection that reads never writes, so that all of them
-/// are others'.
+/// SQLite's count of commits by other connections. The reading connection never writes, so this
+/// counts all commits.
 pub(super) fn changes(connection: &Connection) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached("PRAGMA data_version")?;
     Ok(statement.query_row([], |row| row.get(0))?)
@@ -171,8 +171,8 @@ pub(super) fn queued(connection: &Connection, prefix: LaneKey<'_>) -> Result<u64
     Ok(statement.query_row(values, |row| row.get(0))?)
 }
 
-/// The statement for a filter and its values, which are never part of the text. The index is named,
-/// because without statistics SQLite might choose one that has to be sorted.
+/// The statement for a filter, and its values, which are never part of the text. It names the
+/// index, because without statistics SQLite might choose one that needs sorting.
 fn list_query(columns: &str, kind: Kind, filter: &Filter) -> (String, Vec<Value>) {
     let index = if filter.project.is_some() { "records_of_project" } else { "records_of_all" };
     let mut sql = format!("SELECT {columns} FROM records INDEXED BY {index} WHERE kind = ?");
@@ -203,12 +203,12 @@ fn list_query(columns: &str, kind: Kind, filter: &Filter) -> (String, Vec<Value>
     (sql, values)
 }
 
-/// The first text after all that begin so; `None` if nothing comes after them. Text is ordered by
-/// its bytes, which for UTF-8 is the order of its characters.
+/// The first text after all with this prefix; `None` if there is none. Text is ordered by its
+/// bytes, which in UTF-8 is the order of its characters.
 fn end_of_prefix(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
-        // The range knows that there are no characters between U+D7FF and U+E000.
+        // The range skips the surrogates between U+D7FF and U+E000.
         if let Some(next) = (last..=char::MAX).nth(1) {
             end.push(next);
             return Some(end);

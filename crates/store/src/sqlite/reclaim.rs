@@ -1,8 +1,8 @@
-//! How a store's file shrinks: entries of forgotten journals are deleted, and free pages given back.
+//! Shrinks a store's file: deletes entries of dropped journals and gives free pages back.
 //!
-//! Every transaction is small, and behind each of them the lock is free for as long as it was held. What
-//! is done is done; the next call goes on from there. A file that an older version made has no notes of which
-//! page is used by which, so it has to be written anew once, in one transaction.
+//! Every transaction is small, and after each the lock stays free for as long as it was held. The
+//! next call continues where an interrupted one stopped. A file that an older version created has
+//! no map of its pages' owners, so it has to be rewritten once, in one transaction.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::failure::SqliteFailure;
 use super::write::{Writer, checkpoint_after_readers};
 use crate::{Reclaimed, Rewrite, StoreError, limits};
 
-/// What `PRAGMA auto_vacuum` says of a file whose free pages can be given back.
+/// Value of `PRAGMA auto_vacuum` for a file whose free pages can be given back.
 const INCREMENTAL: u64 = 2;
 
 pub(super) fn reclaim(store: &SqliteStore, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
@@ -35,7 +35,8 @@ pub(super) fn reclaim(store: &SqliteStore, rewrite: Rewrite) -> Result<Reclaimed
         reclaimed.bytes_left = before.free * before.bytes_each;
         return Ok(reclaimed);
     }
-    // A file is cut when the log has been moved into it. If a reader is in the way, a later commit does it.
+    // The file is cut when the log is moved into it. If a reader prevents that, a later commit does
+    // it.
     store.write(|writer| {
         let _ = checkpoint_after_readers(&mut writer.connection, "TRUNCATE");
         Ok(())
@@ -88,9 +89,9 @@ fn has_dropped(connection: &Connection) -> Result<bool, SqliteFailure> {
         .query_row("SELECT EXISTS (SELECT 1 FROM dropped_journals)", [], |row| row.get(0))?)
 }
 
-/// Deletes some entries of forgotten journals; how many.
+/// Deletes some entries of dropped journals and returns their number.
 pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, SqliteFailure> {
-    // Not synced: what comes back with the machine is deleted the next time.
+    // Not synced: entries that a crash of the machine restores are deleted next time.
     let transaction = writer.begin()?;
     let mut room = Room {
         entries: limits::ENTRIES_RECLAIMED_AT_ONCE,
@@ -131,16 +132,16 @@ impl Room {
     }
 }
 
-/// The first entries of a journal.
+/// The first entries of a journal, as many as one transaction deletes.
 struct Portion {
     last_place: i64,
     is_all: bool,
 }
 
 impl Portion {
-    /// As many as there is room for.
+    /// As many entries as there is room for.
     fn of(connection: &Connection, id: i64, room: &mut Room) -> Result<Self, SqliteFailure> {
-        // `octet_length` reads no value.
+        // `octet_length` does not read the value.
         let mut statement = connection.prepare_cached(
             "SELECT place, octet_length(value) FROM entries
             WHERE place > ?1 << 32 AND place <= (?1 << 32) + 0xffffffff ORDER BY place",
@@ -160,7 +161,7 @@ impl Portion {
     }
 }
 
-/// Gives free pages back, some at a time.
+/// Gives free pages back in small steps.
 fn give_back(store: &SqliteStore) -> Result<(), StoreError> {
     loop {
         let began = Instant::now();
@@ -172,7 +173,7 @@ fn give_back(store: &SqliteStore) -> Result<(), StoreError> {
             let after = free(&transaction)?;
             transaction.commit()?;
             writer.shorten_log();
-            // Others may use free pages, or make some, meanwhile: without progress it is over too.
+            // Other processes may use or free pages meanwhile, so stop without progress too.
             Ok(after == 0 || after >= before)
         })?;
         if is_done {
@@ -191,7 +192,7 @@ fn give_back_some(connection: &Connection) -> Result<(), SqliteFailure> {
     Ok(())
 }
 
-/// Writes the whole file anew, without free pages, so that from now on they can be given back.
+/// Rewrites the whole file without free pages, so that later ones can be given back.
 fn rewrite_file(writer: &mut Writer) -> Result<(), SqliteFailure> {
     let used = Pages::of(&writer.connection)?;
     let used = used.all.saturating_sub(used.free) * used.bytes_each;

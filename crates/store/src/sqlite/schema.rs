@@ -1,24 +1,24 @@
-//! The tables, and how an older file becomes one of today.
+//! The tables, and the migration of older files.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::failure::SqliteFailure;
 
-/// Marks a file as ours, so that another program's database is never taken for a store.
+/// Marks a file as a store, so that another program's database is never taken for one.
 pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
 
-/// Each step takes a file from the version that is its index to the next one. Steps that have been
-/// released never change; a new version is a new step at the end.
+/// Each step migrates a file from the version that is its index to the next. Released steps never
+/// change; a new version adds a step at the end.
 pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3];
 
-/// - `journals`: ids are never given twice (`AUTOINCREMENT`), so that a reader of a journal that was
-///   dropped and begun anew meanwhile finds nothing rather than other entries.
-/// - `entries`: `place` is the journal's id in the upper half and the sequence number in the lower
-///   one (`read.rs` and `write.rs` say `<< 32`). So a journal lies together, in order, in one tree:
-///   an append changes one page.
-/// - `records`: `id` is the order of insertion. The two lists have in their index all that a filter
-///   looks at, so that only rows that are returned are read.
-/// - `counter`: the one row that versions and tokens are taken from.
+/// - `journals`: ids are never reused (`AUTOINCREMENT`), so a reader of a journal that was dropped
+///   and started again meanwhile finds no entries instead of wrong ones.
+/// - `entries`: `place` has the journal's id in the upper half and the sequence number in the lower
+///   (`<< 32` in `read.rs` and `write.rs`). So a journal's entries lie together, in order, in one
+///   tree: an append changes one page.
+/// - `records`: `id` is the order of insertion. The indexes of both lists contain everything that a
+///   filter uses, so only the returned rows are read.
+/// - `counter`: the one row that versions and tokens come from.
 const STEP_1: &str = "
     CREATE TABLE journals (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,9 +45,9 @@ const STEP_1: &str = "
     INSERT INTO counter VALUES (0);
 ";
 
-/// Queues: `records_in_lanes` has only records that wait in one, in their order. Tasks and issues that
-/// are there get the lanes that `kept_tasks/lanes.rs` and the pipeline's `issue_states.rs` write today. A
-/// value that is no JSON stays out of the queue.
+/// Queues: `records_in_lanes` has only records with a lane, in their order. Existing tasks and
+/// issues get the lanes that `kept_tasks/lanes.rs` and the pipeline's `issue_states.rs` write
+/// today. Values that are not JSON stay out of the queue.
 const STEP_2: &str = "
     ALTER TABLE records ADD COLUMN lane TEXT;
     ALTER TABLE records ADD COLUMN rank INTEGER;
@@ -69,7 +69,7 @@ const STEP_2: &str = "
     CREATE INDEX records_in_lanes ON records (kind, project, lane, rank, id) WHERE lane IS NOT NULL;
 ";
 
-/// Journals that are forgotten and whose entries are still there: `reclaim.rs` deletes those, some at a time.
+/// Dropped journals whose entries still exist: `reclaim.rs` deletes them in small steps.
 const STEP_3: &str = "CREATE TABLE dropped_journals (id INTEGER PRIMARY KEY);";
 
 /// The version that a file has after all steps.
@@ -82,10 +82,10 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Takes the file to the newest version, in one transaction.
+/// Migrates the file to the newest version, in one transaction.
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), SqliteFailure> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Asked again, because another process may have been faster.
+    // Read again, because another process may have migrated it.
     let done = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);
     for step in steps.iter().skip(done) {
         transaction.execute_batch(step)?;

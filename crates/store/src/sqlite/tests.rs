@@ -1,4 +1,4 @@
-//! What can only be seen from inside: migration, the length of the log, a database without room.
+//! Tests that need the inside: migration, the length of the log, a full database.
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -40,7 +40,7 @@ fn an_older_file_is_taken_to_the_newest_version_step_by_step() {
     assert!(is_done(migrate(&mut connection, OLD)));
     connection.execute_batch("INSERT INTO notes VALUES ('kept')").unwrap();
     assert_eq!(version(&connection).unwrap(), 1);
-    // A second time there is nothing to do.
+    // The second time there is nothing to do.
     for _ in 0..2 {
         assert!(is_done(migrate(&mut connection, NEW)));
         assert_eq!(version(&connection).unwrap(), 3);
@@ -121,7 +121,7 @@ fn the_log_does_not_grow_for_ever() {
     for expected in 0..2_000 {
         append(&store, expected, &value).unwrap();
         let pages = store.writer.lock().unwrap().log_pages();
-        // One commit may go over it, and takes it down again.
+        // One commit may exceed the limit, and shortens the log again.
         assert!(pages < limits::LOG_PAGES + 10, "{pages}");
     }
     let log = std::fs::metadata(&store.files.log).unwrap().len();
@@ -151,7 +151,7 @@ fn a_reader_that_stays_makes_the_log_long_but_not_every_commit_slow() {
         assert!(writer.shorten_at() > writer.log_pages(), "the next commit would try again");
     }
     assert!(store.writer.lock().unwrap().log_pages() > 2 * limits::LOG_PAGES);
-    // When it has gone, the next try brings the log down.
+    // Once the reader is gone, the next attempt shortens the log.
     reader.execute_batch("COMMIT").unwrap();
     let mut expected = 1_000;
     while store.writer.lock().unwrap().log_pages() >= limits::LOG_PAGES {
@@ -223,7 +223,7 @@ fn a_file_that_ends_in_the_middle_of_a_checkpoint_is_whole_with_its_log() {
     let connection = Connection::open(&main).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(connection);
-    // The first pages are new, the file has not grown yet, and the log is as it was.
+    // The first pages are new, the file has not grown yet, and the log is unchanged.
     let whole = std::fs::read(&main).unwrap();
     assert!(whole.len() > short.len());
     std::fs::write(&main, &whole[..short.len()]).unwrap();
@@ -232,7 +232,7 @@ fn a_file_that_ends_in_the_middle_of_a_checkpoint_is_whole_with_its_log() {
     assert_eq!(store.journal(&journal(), 0, 100).unwrap().len(), 20);
 }
 
-/// How many entries the store has, also of forgotten journals.
+/// How many entries the store has, including those of dropped journals.
 fn entries_there(store: &SqliteStore) -> usize {
     let writer = store.writer.lock().unwrap();
     writer.connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap()
@@ -255,7 +255,7 @@ fn entries_of_a_forgotten_journal_are_deleted_some_at_a_time() {
     let some = || store.write(reclaim::delete_some).unwrap();
     assert_eq!(some(), at_once as u64);
     assert_eq!(entries_there(&store), at_once + 5);
-    // The name is free meanwhile, and its new entries are not mistaken for the old ones.
+    // The name can be used again meanwhile, and its new entries are not taken for the old ones.
     append_one(&store, "new");
     assert_eq!([some(), some(), some()], [at_once as u64, 5, 0]);
     assert_eq!(store.journal(&journal, 0, 10).unwrap()[0].value, "new");
@@ -278,7 +278,7 @@ fn large_entries_of_a_forgotten_journal_are_deleted_one_by_one() {
     assert_eq!([some(), some(), some(), some()], [1, 1, 1, 0]);
 }
 
-/// A store as the program made it before its free pages could be given back.
+/// A store of the version before free pages could be given back.
 fn old_store() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut connection = Connection::open(folder.path().join("store.sqlite3")).unwrap();
@@ -301,7 +301,7 @@ fn a_file_of_an_older_version_is_written_anew_while_others_use_it() {
     for _ in 0..200 {
         append_one(&store, &"x".repeat(10_000));
     }
-    // One that reads, and has begun to before the file is written anew.
+    // A reader that began before the file is rewritten.
     let reader = Connection::open(&store.files.main).unwrap();
     let begun = "BEGIN; SELECT count(*) FROM entries";
     reader.execute_batch(begun).unwrap();
@@ -353,7 +353,7 @@ fn a_large_file_of_an_older_version_is_written_anew_only_when_asked_for() {
         assert_eq!(pages.is_worth_rewriting(Rewrite::IfQuick), is_quick, "{pages:?}");
         assert!(pages.is_worth_rewriting(Rewrite::Always));
     }
-    // Where too little is free, it stays there.
+    // If too little is free, it stays in the file.
     let folder = old_store();
     let store = SqliteStore::open(folder.path()).unwrap();
     for _ in 0..10 {

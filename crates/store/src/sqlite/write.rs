@@ -1,4 +1,4 @@
-//! What changes a store, each in one transaction.
+//! Changes of a store, each in one transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,10 +18,10 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) connection: Connection,
-    /// Pages in the log after the last commit; SQLite tells.
+    /// Pages in the log after the last commit, as SQLite reports.
     log_pages: Arc<AtomicU32>,
     log_pages_before: u32,
-    /// Pages in the log at which they are moved into the main file next.
+    /// Length of the log, in pages, at which the next attempt to shorten it happens.
     shorten_at: u32,
     pub(super) last_commits: LastCommits,
 }
@@ -37,8 +37,8 @@ impl Writer {
             told.store(pages.unsigned_abs(), Ordering::Relaxed);
             Ok(())
         }))?;
-        // SQLite syncs the log only before it is moved into the main file. With `FULL` it would sync with
-        // every commit, and all others would wait for the disk too; see `SqliteStore::sync_log`.
+        // SQLite then syncs the log only before moving it into the main file. `FULL` would sync at
+        // every commit while all others wait for the disk too; see `SqliteStore::sync_log`.
         connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         let (shorten_at, log_pages_before) = (limits::LOG_PAGES, 0);
         Ok(Self { connection, log_pages, log_pages_before, shorten_at, last_commits })
@@ -53,8 +53,8 @@ impl Writer {
         let (committed, journal) = make(&transaction, commit)?;
         let mut revision = committed.versions.last().copied().unwrap_or_default();
         if commit.durability == Durability::Synced && transaction.total_changes() == before {
-            // A transaction that changes nothing writes nothing, and a store that cannot be written would
-            // not be noticed.
+            // A transaction without changes writes nothing, so a read-only store would go
+            // unnoticed.
             revision = next_revisions(&transaction, 1)?;
         }
         transaction.commit()?;
@@ -70,7 +70,7 @@ impl Writer {
         new_holder: &str,
         instead_of: Option<u64>,
     ) -> Result<Acquired, SqliteFailure> {
-        // Never synced: every holder of before ends with the machine.
+        // Never synced: no holder survives the machine.
         let transaction = self.begin()?;
         if let Some(held) = holder(&transaction, lease)?
             && instead_of != Some(held.token)
@@ -97,12 +97,12 @@ impl Writer {
         Ok(is_held)
     }
 
-    /// Takes the lock for writing at once: what is read in it is still so when it ends.
+    /// Takes the write lock at once, so that what the transaction reads stays true until it ends.
     pub(super) fn begin(&mut self) -> Result<Transaction<'_>, SqliteFailure> {
         Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
     }
 
-    /// Moves the log into the main file once it is long. The next commit then begins it anew.
+    /// Moves a long log into the main file. The next commit then restarts the log.
     pub(super) fn shorten_log(&mut self) {
         let pages = self.log_pages.load(Ordering::Relaxed);
         if pages < self.log_pages_before {
@@ -112,11 +112,11 @@ impl Writer {
         if pages < self.shorten_at {
             return;
         }
-        // While somebody reads, the log cannot begin anew. Trying with every commit would cost two
-        // syncs each time, so the next try is as far away as this one was.
+        // The log cannot restart while a process reads. An attempt costs two syncs, so the next one
+        // comes only after as many pages again.
         self.shorten_at = pages + limits::LOG_PAGES;
-        // The commit is done. If this fails, the next try may succeed, and a disk without room says
-        // so when the log grows.
+        // The commit is done. If this fails, a later attempt may succeed; a full disk shows when
+        // the log grows.
         let _ = if pages < limits::LOG_PAGES_MAX {
             checkpoint(&self.connection, "PASSIVE")
         } else {
@@ -125,7 +125,7 @@ impl Writer {
     }
 }
 
-/// Moves the log into the main file in a mode that waits for readers, but not for long.
+/// Moves the log into the main file, in a mode that waits for readers, but not for long.
 pub(super) fn checkpoint_after_readers(
     connection: &mut Connection,
     mode: &str,
@@ -160,7 +160,7 @@ fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), SqliteFailu
     Err(StoreError::Fenced { lease: fence.lease.clone(), token: fence.token, current }.into())
 }
 
-/// Makes the changes; returns also the id of the journal that was appended to.
+/// Makes the changes; also returns the id of the journal that was appended to.
 fn make(
     connection: &Connection,
     commit: &Commit<'_>,
@@ -186,13 +186,13 @@ fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Sql
     let Some(id) = journal_id(connection, journal)? else {
         return Ok(());
     };
-    // Its entries may be a million, for which no other writer should have to wait.
+    // There may be a million entries, and other writers should not wait for their deletion.
     connection.prepare_cached("DELETE FROM journals WHERE id = ?1")?.execute([id])?;
     connection.prepare_cached("INSERT INTO dropped_journals (id) VALUES (?1)")?.execute([id])?;
     Ok(())
 }
 
-/// The journal's last entry now, and its id if it has begun.
+/// The journal's last sequence number now, and its id if it exists.
 fn append_entries(
     connection: &Connection,
     append: &Append<'_>,
@@ -230,7 +230,7 @@ fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, S
     Ok(id)
 }
 
-/// What is there of a record.
+/// The stored state of a record.
 struct There {
     id: i64,
     version: u64,
@@ -305,7 +305,7 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Sq
                 rank
             ])?;
         }
-        // Status and place are in indexes, which are left alone while both stay the same.
+        // Status and queue position are in indexes, which are not touched if both stay the same.
         Some(there) if there.status == put.status && there.queued == put.queued => {
             connection
                 .prepare_cached("UPDATE records SET version = ?2, value = ?3 WHERE id = ?1")?
@@ -331,9 +331,9 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Sq
     Ok(())
 }
 
-/// Takes so many from the counter and returns the last of them.
+/// Takes this many numbers from the counter and returns the last.
 fn next_revisions(connection: &Connection, count: u64) -> Result<u64, SqliteFailure> {
-    // Not with `RETURNING`, for which SQLite makes a temporary table each time.
+    // Not `RETURNING`, for which SQLite creates a temporary table each time.
     connection.prepare_cached("UPDATE counter SET revision = revision + ?1")?.execute([count])?;
     let mut statement = connection.prepare_cached("SELECT revision FROM counter")?;
     Ok(statement.query_row([], |row| row.get(0))?)

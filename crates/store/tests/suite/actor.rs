@@ -1,7 +1,7 @@
-//! Another process: this test binary again, playing one of its ignored tests.
+//! Another process: this test binary again, running one of its ignored tests.
 //!
-//! Lines of the play go over its standard input and output; the test harness talks there too, so
-//! they are marked.
+//! The two talk over the child's standard input and output. The test harness prints there too, so
+//! their lines have a mark.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use hookwright_store::SqliteStore;
 const FOLDER: &str = "HOOKWRIGHT_STORE_TEST_FOLDER";
 const MARK: &str = "> ";
 
-/// The process, seen from the test.
+/// The child process.
 pub(crate) struct Actor {
     child: Child,
     stdin: ChildStdin,
@@ -20,13 +20,13 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Starts one that plays this part with the store of a folder.
+    /// Starts a child that runs this test with the store of a folder.
     pub(crate) fn start(part: &str, folder: &Path) -> Self {
         let binary = std::env::current_exe().expect("this test has a path");
         Self::start_with(Command::new(binary), part, folder)
     }
 
-    /// The same below another command, which runs what its arguments say.
+    /// The same, started through another command that runs its arguments.
     pub(crate) fn start_with(mut command: Command, part: &str, folder: &Path) -> Self {
         command
             .args(["--exact", part, "--ignored", "--nocapture", "--test-threads=1"])
@@ -43,7 +43,7 @@ impl Actor {
         writeln!(self.stdin, "{line}").expect("it listens");
     }
 
-    /// Its next line; `None` when it has ended. A line that its end has cut is none.
+    /// Its next line; `None` when it has ended. A line that its end cut off is ignored.
     pub(crate) fn hear(&mut self) -> Option<String> {
         let mut line = String::new();
         loop {
@@ -56,14 +56,14 @@ impl Actor {
         }
     }
 
-    /// Ends it where it stands, and returns what it had said until then.
+    /// Kills it, and returns what it had printed until then.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("it is ours");
         std::iter::from_fn(|| self.hear()).collect()
     }
 
-    /// Waits for its end, which has to be a good one, and returns what it had said until then.
+    /// Waits until it exits successfully, and returns what it had printed.
     pub(crate) fn end(mut self) -> Vec<String> {
         let said = std::iter::from_fn(|| self.hear()).collect();
         let status = self.child.wait().expect("it is ours");
@@ -72,7 +72,7 @@ impl Actor {
     }
 }
 
-/// The folder that the test has given to this process.
+/// The folder that the test gave to this process.
 #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
 pub(crate) fn folder() -> PathBuf {
     std::env::var_os(FOLDER).expect("this part is started by a test").into()
@@ -83,15 +83,15 @@ pub(crate) fn store() -> SqliteStore {
     SqliteStore::open(&folder()).expect("a store")
 }
 
-/// Says one line to the test, in one write.
+/// Sends one line to the test, in one write.
 pub(crate) fn tell(line: &str) {
-    // The harness has begun a line with the name of this test.
+    // The harness has begun a line with this test's name.
     let text = format!("\n{MARK}{line}\n");
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).expect("the test listens");
 }
 
-/// The next line that the test says.
+/// The next line from the test.
 pub(crate) fn listen() -> String {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("text");

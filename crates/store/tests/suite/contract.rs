@@ -1,4 +1,4 @@
-//! Rules that every store keeps. Each is a function of a store, and runs for both.
+//! Rules that every store keeps. Each is a function of a store, and runs for both stores.
 
 use hookwright_store::{
     Acquired, Append, Commit, Committed, Delete, Entry, Expected, Fence, Filter, Held, Kind, Place,
@@ -121,7 +121,7 @@ fn a_journal_is_read_in_pages(store: &dyn Store) {
 }
 
 fn a_page_of_large_entries_ends_early_and_never_stays_empty(store: &dyn Store) {
-    // Three of them are over the bound, two are exactly at it.
+    // Three of them exceed the limit, two reach it exactly.
     let large = "x".repeat(limits::VALUE_BYTES_MAX);
     let values = [large.clone(), large.clone(), large];
     append(store, "a", 0, &values);
@@ -344,7 +344,7 @@ fn a_list_goes_on_where_the_page_before_ended(store: &dyn Store) {
     let mut filter = Filter::newest(3);
     let first = store.list(Kind::Session, &filter).unwrap();
     filter.before = first.last().map(|record| record.place);
-    // A record that comes meanwhile does not shift the pages.
+    // A record that is added meanwhile does not shift the pages.
     write(store, Put { created_at_ms: 500, ..put("new", Expected::Absent, "1") });
     assert_eq!(names(store, &filter), ["6", "5", "4"]);
     let all: Vec<String> = records(store, Kind::Session, Filter::newest(3))
@@ -374,7 +374,7 @@ fn a_lease_is_taken_over_only_from_the_holder_that_was_found_dead(store: &dyn St
     assert_eq!(store.acquire("run", "late", Some(dead)).unwrap(), Acquired::Held(held.clone()));
     assert_eq!(store.holder("run").unwrap(), Some(held));
     store.release("run", heir).unwrap();
-    // Whoever was to be replaced has gone by itself.
+    // The holder that was to be replaced has released the lease.
     granted(store, "run", "late", Some(heir));
 }
 
@@ -405,7 +405,7 @@ fn a_commit_behind_a_fence_fails_once_the_lease_was_passed_on(store: &dyn Store)
     let lease = fence.lease.clone();
     let fenced = StoreError::Fenced { lease, token: old, current: Some(new) };
     assert_eq!(store.commit(&commit(1)).unwrap_err(), fenced);
-    // The fence comes first: whoever lost the lease is told that, not of a conflict.
+    // The fence is checked first: a writer without the lease gets that error, not a conflict.
     assert_eq!(store.commit(&commit(7)).unwrap_err(), fenced);
     assert_eq!(values(store, "a"), ["1"]);
     assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), before);
@@ -513,7 +513,7 @@ fn threads_append_without_losing_anything(store: &dyn Store) {
     }
 }
 
-/// Appends at the end, wherever that is by now.
+/// Appends at the current end of the journal.
 fn append_somewhere(store: &dyn Store, value: &str) {
     let (journal, entries) = (journal("a"), texts([value]));
     let mut expected = store.last(&journal).unwrap();

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of many commits. What was acknowledged is there, and nothing is half.
+//! `kill -9` in the middle of many commits. Acknowledged commits are there, and none is half done.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ fn every_acknowledged_commit_survives_a_kill_and_none_is_half() {
     let (mut dice, mut known) = (Dice::new(), 0);
     for _ in 0..KILLS {
         let acknowledged = killed_writer(&folder, &mut dice);
-        // Opened anew each time: the log has to be read again.
+        // Opened again each time, so that the log is read again.
         let store = SqliteStore::open(folder.path()).unwrap();
         known = check(&store, known, acknowledged, &dice);
         assert_eq!(store.take_losses(), [], "with {dice:?}");
@@ -68,7 +68,7 @@ fn makes() {
     actor::listen();
 }
 
-/// Writes until it is killed. Each commit is one to four entries that know how many they are, a
+/// Writes until it is killed. Each commit has one to four entries that contain their number, a
 /// record that says where the journal ends, and the only record of its turn.
 #[test]
 #[ignore = "a part that other tests start"]
@@ -98,19 +98,19 @@ fn writes() {
     }
 }
 
-/// Starts a writer, kills it some time after some commit, and gives the last number it told.
+/// Starts a writer, kills it some time after some commit, and returns the last number it printed.
 fn killed_writer(folder: &TempDir, dice: &mut Dice) -> u64 {
     let mut writer = Actor::start("crashes::writes", folder.path());
     let (mut told, waits) = (0, dice.below(60));
     for _ in 0..waits {
         told = writer.hear().expect("it writes for ever").parse().unwrap();
     }
-    // Without any commit waited for, it is on its way into the store.
+    // Without a commit to wait for, the writer is still opening the store.
     wait(dice.below(if waits == 0 { 10_000 } else { 1_000 }));
     writer.kill().last().map_or(told, |line| line.parse().unwrap())
 }
 
-/// Looks at everything after `known`, and gives the new end.
+/// Checks everything after `known`, and returns the new end.
 fn check(store: &SqliteStore, known: u64, acknowledged: u64, dice: &Dice) -> u64 {
     let journal = journal("killed");
     let last = store.last(&journal).unwrap();
@@ -142,7 +142,7 @@ fn check(store: &SqliteStore, known: u64, acknowledged: u64, dice: &Dice) -> u64
     last
 }
 
-/// Waits for a while that is too short for the scheduler, and not the same each time.
+/// Busy-waits for a random time that is too short for the scheduler.
 pub(crate) fn wait(microseconds: u64) {
     let since = Instant::now();
     while since.elapsed() < Duration::from_micros(microseconds) {
@@ -150,7 +150,7 @@ pub(crate) fn wait(microseconds: u64) {
     }
 }
 
-/// Chance, shown when a test fails.
+/// Random numbers with a seed that a failing test prints.
 #[derive(Debug)]
 pub(crate) struct Dice {
     state: u64,

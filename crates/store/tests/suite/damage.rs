@@ -1,4 +1,4 @@
-//! Files that are not as they should be. What cannot be read is told, and left as it is.
+//! Damaged files. What cannot be read is reported and stays as it is.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -18,8 +18,8 @@ use crate::situation::{Situation, append, journal, put, values};
 
 const COMMITS: u64 = 30;
 
-/// A store of many pages. Its main file has all of them but those of the last commits, if the log
-/// is to hold some.
+/// A store of many pages. Its main file has all of them, except those of the last commits if the
+/// log is to have some.
 fn filled(log: Log) -> TempDir {
     let Situation { folder, store } = Situation::new();
     let large = "x".repeat(10_000);
@@ -65,7 +65,7 @@ fn a_file_that_was_cut_short_is_damaged_at_whatever_length() {
             file.set_len(length).unwrap();
             assert_damaged_and_left_alone(&copy, &format!("{length} of {whole}, {log:?}"));
         }
-        // The same without a cut opens, so it was the cut.
+        // Without the cut it opens, so the cut was the cause.
         let store = SqliteStore::open(folder.path()).unwrap();
         assert_eq!(values(&store, "a").len() as u64, COMMITS);
     }
@@ -104,8 +104,8 @@ fn a_page_of_garbage_is_told_when_it_is_met_and_left_alone() {
             store.journal(&journal("a"), 0, 1_000)?;
             store.list(Kind::Session, &Filter::newest(1_000)).map(drop)
         });
-        // A page of a long value has no form that could be broken, and one that is not in use is
-        // not met. Everything else is.
+        // Damage to a page of a long value, or to an unused page, cannot be noticed. All other
+        // damage is.
         match read {
             Ok(()) | Err(StoreError::Damaged { .. }) => {}
             Err(other) => panic!("page {page}: {other}"),
@@ -190,7 +190,7 @@ fn without_its_log_a_store_is_as_it_was_before_it() {
     assert_eq!(check_prefix(&store), COMMITS / 2 + 1);
 }
 
-/// What a store says that it has lost of [`filled`], when it is opened for the first time.
+/// The losses of [`filled`] that a store reports when it is opened for the first time.
 fn losses_told_once(folder: &TempDir) -> Vec<Loss> {
     let losses = SqliteStore::open(folder.path()).unwrap().take_losses();
     let again = SqliteStore::open(folder.path()).unwrap().take_losses();
@@ -235,7 +235,7 @@ fn a_store_that_lost_nothing_says_nothing() {
         assert_eq!(store.take_losses(), [], "{round}");
         let mut commit = Commit::unsynced();
         match round {
-            // What is deleted on purpose is not lost.
+            // Deleting on purpose is not a loss.
             0 => commit.drop_journals = vec![journal("a")],
             1 => commit.durability = Durability::Synced,
             _ => drop(store.acquire("run", "me", None).unwrap()),
@@ -337,7 +337,7 @@ fn a_name_that_looks_like_an_address_is_a_folder() {
 fn what_may_not_be_written_is_told() {
     let folder = filled(Log::Empty);
     let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    // Root may write everywhere, so another user plays this, with a copy that it may run.
+    // Root may write everywhere, so another user runs this, with a copy that it may execute.
     let is_root = rustix::process::geteuid().is_root();
     let binary = folder.path().join("binary");
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
@@ -385,7 +385,7 @@ fn what_may_not_be_written_is_told() {
 
 #[test]
 fn what_may_not_be_written_can_be_read() {
-    // A store in one file, one with commits in its log, and one that nobody has opened since.
+    // A store in one file, one with commits in its log, and one that was not opened since.
     for (log, shared_memory) in
         [(Log::Empty, true), (Log::OfTheLastCommits, true), (Log::Empty, false)]
     {
@@ -399,7 +399,7 @@ fn what_may_not_be_written_can_be_read() {
         fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
         let mut command = Command::new(&binary);
         command.current_dir("/");
-        // Root may write everywhere, so another user plays this.
+        // Root may write everywhere, so another user runs this.
         if rustix::process::geteuid().is_root() {
             command.uid(65_534);
         }
@@ -472,7 +472,7 @@ fn assert_damaged_and_left_alone(folder: &TempDir, what: &str) {
     assert!(files() == before, "{what}: something was written");
 }
 
-/// The commits of [`filled`] that are there; they have to be the first ones, each of them whole.
+/// The number of commits of [`filled`] that are there; they must be the first ones, and complete.
 fn check_prefix(store: &SqliteStore) -> u64 {
     let all = values(store, "a");
     for (number, value) in all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How often the disk is waited for, as the kernel sees it.
+//! How often the store waits for the disk, counted by `strace`.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::situation::{Situation, journal, put, texts};
 
 #[test]
 fn a_synced_commit_syncs_once_and_an_unsynced_one_never() {
-    // What an empty play costs: nothing but the first commit of all.
+    // The syncs of a run without commits: only those of the very first commit.
     let floor = syncs_of(&[]);
     assert_eq!(syncs_of(&["unsynced"; 20]), floor);
     assert_eq!(syncs_of(&["synced"; 20]), floor + 20);
@@ -48,7 +48,7 @@ fn synced_commits_are_counted() {
 fn others_can_commit_while_one_waits_for_the_disk() {
     let Situation { folder, store } = Situation::new();
     store.commit(&Commit::synced()).unwrap();
-    // Its disk takes a minute.
+    // A sync on its disk takes a minute.
     let mut actor = start_with_disk("delay_enter=60s", &folder);
     let pid: i32 = actor.hear().expect("it is about to").parse().unwrap();
     let (since, journal) = (Instant::now(), journal("a"));
@@ -70,7 +70,7 @@ fn a_commit_that_the_disk_does_not_take_is_an_error() {
     let mut actor = start_with_disk("error=EIO", &folder);
     actor.hear().expect("it is about to");
     assert_eq!(actor.end(), ["Io"]);
-    // It may be there or not; the others go on.
+    // The commit may be there or not; the others continue.
     store.commit(&Commit::synced()).unwrap();
 }
 
@@ -96,7 +96,7 @@ fn commits_once() {
     }
 }
 
-/// How often a process that does this has asked the kernel to sync.
+/// How often a process that does this asks the kernel to sync.
 fn syncs_of(deeds: &[&str]) -> usize {
     let Situation { folder, store } = Situation::new();
     drop(store);
@@ -112,7 +112,7 @@ fn syncs_of(deeds: &[&str]) -> usize {
     actor.say("");
     actor.end();
     let trace = fs::read_to_string(trace).unwrap();
-    // A call during which another thread is heard of has two lines.
+    // A call that another thread's call interrupts in the trace has two lines.
     let calls = trace.lines().filter(|line| !line.contains(" resumed>"));
     calls.filter(|line| line.contains("sync")).count()
 }
@@ -121,7 +121,7 @@ fn syncs_of(deeds: &[&str]) -> usize {
 #[ignore = "a part that other tests start"]
 fn commits() {
     let (store, journal, entries) = (actor::store(), journal("a"), texts(["1"]));
-    // The first commit also makes the log and its name safe.
+    // The first commit also syncs the log's name.
     store.commit(&Commit::synced()).unwrap();
     let mut last = 0;
     loop {

@@ -1,7 +1,7 @@
 //! What `hookwright-store` promises. `contract.rs` holds for every store; the rest is about real
 //! files, real processes and their sudden ends.
 //!
-//! Tests that play the part of another process are `#[ignore]`d; `actor.rs` starts them.
+//! Tests that another process runs are `#[ignore]`d; `actor.rs` starts them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod actor;

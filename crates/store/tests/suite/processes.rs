@@ -201,7 +201,7 @@ fn a_reader_in_the_middle_of_a_list_keeps_no_writer_waiting() {
     let puts: Vec<Put> =
         (0..100).map(|number| put(&number.to_string(), Expected::Absent, "1")).collect();
     situation.store.commit(&Commit { puts, ..Commit::unsynced() }).unwrap();
-    // A reader as slow as can be: it has begun, and goes on when the writer is done.
+    // The slowest possible reader: it has begun, and continues when the writer is done.
     let slow = rusqlite::Connection::open(situation.store.path()).unwrap();
     let mut statement = slow.prepare("SELECT name FROM records").unwrap();
     let mut rows = statement.query([]).unwrap();
@@ -216,7 +216,7 @@ fn a_reader_in_the_middle_of_a_list_keeps_no_writer_waiting() {
     assert_eq!((seen, values(&situation.store, "shared").len()), (100, TURNS));
 }
 
-/// Starts all of them, lets them go together, and gives what each said.
+/// Starts all of them, lets them run together, and returns what each printed.
 fn at_once(part: &str, folder: &Path) -> Vec<Vec<String>> {
     let mut actors: Vec<Actor> = (0..ACTORS).map(|_| Actor::start(part, folder)).collect();
     for (number, actor) in actors.iter_mut().enumerate() {

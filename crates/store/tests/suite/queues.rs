@@ -1,4 +1,4 @@
-//! Records that wait in lanes, and the queue of tasks that is made of them. Each rule runs for both stores.
+//! Records in lanes, and the queue of tasks that uses them. Each rule runs for both stores.
 
 use std::sync::Arc;
 
@@ -189,12 +189,12 @@ fn a_task_waits_again_when_what_it_waits_for_changes() {
         add(&tasks, "2", 0, &[1]);
         complete(&tasks, 1);
         assert_eq!(next(&tasks), Some(2));
-        // Its reason to wait is open again.
+        // The task that it waits for is open again.
         tasks.set_state(TaskId(1), TaskState::Open, NOW).unwrap();
         assert_eq!(next(&tasks), Some(1));
         complete(&tasks, 1);
         assert_eq!(next(&tasks), Some(2));
-        // It gets another reason, and loses it.
+        // It gets another dependency, and loses it.
         add(&tasks, "3", 4, &[]);
         let waits_for = |ids: &[&str]| TaskChange {
             depends_on: Some(ids.iter().map(|id| (*id).to_owned()).collect()),
@@ -204,7 +204,7 @@ fn a_task_waits_again_when_what_it_waits_for_changes() {
         assert_eq!(next(&tasks), Some(3));
         tasks.update(TaskId(2), &waits_for(&[]), NOW).unwrap();
         assert_eq!(next(&tasks), Some(2));
-        // One that is cancelled is not completed.
+        // A cancelled task does not count as completed.
         tasks.update(TaskId(2), &waits_for(&["TAS-3"]), NOW).unwrap();
         tasks.set_state(TaskId(3), TaskState::Cancelled, NOW).unwrap();
         assert_eq!(next(&tasks), None);
@@ -246,7 +246,7 @@ fn tasks_that_wait_are_counted_as_open() {
     });
 }
 
-/// As many tasks as asked for, made from the first one in one commit: to add each alone would take long.
+/// This many tasks, made from the first one in one commit: adding each alone would take long.
 fn many(tasks: &KeptTasks, count: u64, change: impl Fn(&mut KeptTask)) {
     let first = tasks.add(&NewTask::new("first"), NOW).unwrap();
     let puts = (2..=count).map(|number| {
@@ -267,7 +267,7 @@ fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
             let watched = Arc::new(WatchedStore::new(Arc::clone(&store)));
             let tasks = KeptTasks::new(Arc::clone(&watched) as Arc<dyn Store>, project);
             many(&tasks, count, change);
-            // The first look moves those that wait out of the way.
+            // The first read moves the waiting tasks out of the way.
             let mut took = 0;
             for _ in 0..4 {
                 let before = watched.records_read();
@@ -281,7 +281,7 @@ fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
             let is_done = !kept.task.id.0.is_multiple_of(10);
             kept.task.set_state(if is_done { TaskState::Completed } else { TaskState::Open });
         };
-        // Of the tasks with the highest priority all wait for the last one, which has the lowest.
+        // All tasks with the highest priority wait for the last one, which has the lowest.
         let waiting = |count: u64| {
             move |kept: &mut KeptTask| match kept.task.id.0 {
                 id if id < count - 10 => {
@@ -311,7 +311,7 @@ fn a_task_that_is_moved_out_of_the_way_while_its_reason_to_wait_ends_is_not_lost
         let plain = KeptTasks::new(Arc::clone(&store), PROJECT);
         add(&plain, "1", 2, &[]);
         add(&plain, "2", 0, &[1]);
-        // As a store of the version before has it: in the lane of all that are open.
+        // As the previous version stored it: in the lane of all open tasks.
         let kept = plain.get("TAS-2").unwrap();
         store.commit(&Commit { puts: vec![plain.put_for(&kept)], ..Commit::unsynced() }).unwrap();
         let meanwhile = plain.clone();

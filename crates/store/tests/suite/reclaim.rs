@@ -1,4 +1,5 @@
-//! A store's file shrinks after a prune, also if other processes use the store, or a prune is killed.
+//! A store's file shrinks after a prune, even if other processes use the store or a prune is
+//! killed.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! No room left, and room again.
+//! A full disk, and free space again.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::actor::{self, Actor, tell};
 use crate::situation::{Situation, append, journal, put, values};
 
-/// Commits until there is no room, and gives the number of those that worked.
+/// Commits until there is no space, and returns the number of commits that succeeded.
 fn fill(store: &SqliteStore) -> u64 {
     let (journal, entries) = (journal("a"), vec!["x".repeat(3_000); 2]);
     let mut last = store.last(&journal).unwrap();
@@ -23,7 +23,7 @@ fn fill(store: &SqliteStore) -> u64 {
             Err(other) => panic!("{other:?}"),
         }
     }
-    // Still none, and what is there can be read.
+    // Still no space, but the store can be read.
     assert!(matches!(
         store.commit(&Commit {
             puts: vec![put("b", Expected::Any, &"x".repeat(100_000))],
@@ -40,7 +40,7 @@ fn a_limit_on_file_sizes_is_no_room_and_the_store_works_again_after_it() {
     let Situation { folder, store } = Situation::new();
     append(&store, "a", 0, &["1".into(), "2".into()]);
     drop(store);
-    // The signal that comes with this limit would end the process.
+    // The signal that comes with this limit would kill the process.
     let mut shell = Command::new("sh");
     let binary = std::env::current_exe().unwrap();
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(binary);
@@ -67,8 +67,8 @@ fn is_limited() {
     tell(&append(&store, "a", last, &["and".into(), "on".into()]).to_string());
 }
 
-/// Needs the right to mount; where that is denied, the test above and the one of a full database in
-/// `src/sqlite/tests.rs` say what they can.
+/// Needs the right to mount; without it, the test above and the one of a full database in
+/// `src/sqlite/tests.rs` cover part of this.
 #[test]
 fn a_full_disk_is_no_room_and_the_store_works_again_after_it() {
     let folder = tempfile::tempdir().unwrap();

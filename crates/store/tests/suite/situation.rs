@@ -1,11 +1,11 @@
-//! What most tests begin with.
+//! The setup that most tests share.
 
 use hookwright_store::{
     Append, Commit, Entry, Expected, JournalKey, Kind, Put, RecordKey, SqliteStore, Store, entries,
 };
 use tempfile::TempDir;
 
-/// A store in a folder of its own, which goes with it.
+/// A store in a temporary folder.
 pub(crate) struct Situation {
     pub(crate) folder: TempDir,
     pub(crate) store: SqliteStore,
@@ -45,7 +45,7 @@ pub(crate) fn texts<const N: usize>(values: [&str; N]) -> Vec<String> {
     values.map(str::to_owned).to_vec()
 }
 
-/// Appends after the entry with this number and gives the last one.
+/// Appends after the entry with this number and returns the last number.
 pub(crate) fn append(store: &dyn Store, session: &str, expected: u64, values: &[String]) -> u64 {
     let journal = journal(session);
     let append = Append { journal: &journal, expected, entries: values };

@@ -1,4 +1,4 @@
-//! What is to be done: numbered once, kept once, done in order, taken by one.
+//! Tasks: each has one number, is stored once, is done in order, and belongs to one session.
 
 use std::sync::{Arc, Barrier};
 
@@ -24,7 +24,7 @@ fn after(content: &str, ids: &[&str]) -> NewTask {
     NewTask { depends_on: ids.iter().map(|id| (*id).to_owned()).collect(), ..NewTask::new(content) }
 }
 
-/// The first one of the list that can be done now.
+/// The first task of the list that can start now.
 fn next(tasks: &KeptTasks) -> Option<Task> {
     let open = tasks.list(&[TaskState::Open]).unwrap();
     let mut ready = open.tasks.iter().filter(|kept| open.is_ready(&kept.task));
@@ -87,7 +87,7 @@ fn what_stands_in_the_list_and_is_unfinished_is_not_added_again() {
             let same = TaskError::Same { id: TaskId(1), state: found };
             assert_eq!(again(" say \"hi\" "), Err(same));
         }
-        // What only contains it is something else.
+        // A text that only contains it is another task.
         assert_eq!(again("say \"hi\" twice").unwrap().task.id, TaskId(2));
         let same = TaskError::Same { id: TaskId(1), state: TaskState::Blocked };
         let content = Some("say \"hi\"".to_owned());
@@ -97,7 +97,7 @@ fn what_stands_in_the_list_and_is_unfinished_is_not_added_again() {
         assert_eq!(again("say \"hi\"").unwrap().task.id, TaskId(3));
         let same = TaskError::Same { id: TaskId(3), state: TaskState::Open };
         assert_eq!(tasks.update(TaskId(1), &state(TaskState::Open), NOW), Err(same));
-        // One that is done already is noted, whoever else wants it done.
+        // A completed task is added even if an unfinished one has the same text.
         let done = NewTask { state: TaskState::Completed, ..NewTask::new("say \"hi\"") };
         assert_eq!(tasks.add(&done, NOW).unwrap().task.id, TaskId(4));
     });
@@ -247,7 +247,7 @@ fn one_session_works_on_a_task() {
         };
         assert_eq!(claimed.task.state, TaskState::InProgress);
         assert_eq!(claimed.task.session.as_deref(), Some("calm-fox"));
-        // Taken up again after a crash it is the session's own.
+        // After a crash the session resumes its own task.
         let again = tasks.claim(TaskId(1), "calm-fox", 3_000).unwrap();
         assert_eq!(again, Claim::Claimed(claimed.clone()));
         assert_eq!(tasks.claim(TaskId(1), "red-owl", 3_000).unwrap(), Claim::Taken(claimed));

@@ -1,4 +1,4 @@
-//! Questions to people: kept before they are asked, decided once.
+//! Questions to people: stored before they are sent, decided once.
 
 use std::sync::{Arc, Barrier};
 
@@ -95,7 +95,7 @@ fn the_first_decision_counts_and_the_second_is_told_of_it() {
         assert_eq!(second, Decide::TooLate(Box::new(decided)));
         let used = Wait { state: WaitState::Used(first), ..wait("k7") };
         assert_eq!(waits.settle("k7", 5_000).unwrap(), Some(used.clone()));
-        // Whoever asked and was cut off before it could note the answer asks again.
+        // A session that was killed before it could record the answer asks again.
         assert_eq!(waits.settle("k7", 99_000).unwrap(), Some(used.clone()));
         let third = waits.decide("k7", &decision("reject", "bob", 6_000)).unwrap();
         assert_eq!(third, Decide::TooLate(Box::new(used)));
@@ -118,7 +118,7 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
         assert!(waits.is_waiting("late").unwrap(), "nobody has written it down yet");
         assert_eq!(waits.settle("late", 9_000).unwrap(), Some(expired.clone()));
         assert!(!waits.is_waiting("late").unwrap());
-        // A clock that was set back makes nothing undone.
+        // Setting the clock back does not undo a decision.
         let back = waits.decide("late", &decision("approve", "ann", 2_000)).unwrap();
         assert_eq!(back, Decide::TooLate(Box::new(expired)));
     });

@@ -1,4 +1,4 @@
-//! Older pages are told from checkpoints, and tell the same as the whole journal.
+//! Older pages that are read from checkpoints equal those of the whole journal.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use hookwright_store::{Append, Commit, SqliteStore};
 use super::super::rows::{Row, What};
 use super::*;
 
-/// A journal that is written.
+/// Writes a journal.
 struct Writer {
     store: SqliteStore,
     entries: u64,
@@ -158,14 +158,14 @@ impl Writer {
     }
 }
 
-/// A session with hooks that are reported long after their iteration, with pieces of work, pauses and a
-/// second start.
+/// A session with hooks that are reported long after their iteration, with work items, pauses and a
+/// resume.
 fn long_journal() -> Writer {
     let mut writer = Writer::new();
     writer.stage(1);
     let early = writer.fires("session:start", None);
     writer.starts(early, "from-the-beginning");
-    // It waits for its place, and starts after all checkpoints of the first stage.
+    // A hook that waits, and starts after all checkpoints of the first stage.
     let waits = writer.fires("stage:start", None);
     for iteration in 1..=300 {
         writer.iteration(1, iteration);
@@ -243,7 +243,7 @@ fn every_older_page_tells_what_the_whole_journal_tells() {
     assert!(chronicle.checkpoints.number() > 10, "{}", chronicle.checkpoints.number());
     let now = chronicle.told(&writer.store, None, true).unwrap();
     assert_eq!(now.rows.count(), rows.len() as u64);
-    // Many of them, and all at the end, where the newest are under way.
+    // Many of them, and all at the end, where the newest are unfinished.
     for before in (0..rows.len()).step_by(7).chain(rows.len() - 70..=rows.len()) {
         let told = chronicle.told(&writer.store, Some(before as u64), true).unwrap();
         let first = before.saturating_sub(limits::ROWS_MAX);
@@ -268,7 +268,7 @@ fn every_older_page_tells_what_the_whole_journal_tells() {
             _ => None,
         });
         assert_eq!((told.rows.stage_before(), told.rows.item_before()), (stage, item));
-        // The head of the page is that of the whole session.
+        // The page's header covers the whole session.
         assert_eq!(told.rows.stages(), now.rows.stages());
         assert!(told.rows.under_way().eq(now.rows.under_way()));
     }
@@ -279,7 +279,7 @@ fn checkpoints_take_no_more_than_their_limit_however_long_the_journal_and_howeve
     let mut writer = Writer::new();
     let mut chronicle = Chronicle::new(journal());
     writer.stage(1);
-    // Hooks that are never reported, more and more of them.
+    // More and more hooks that are never reported.
     for iteration in 1..=4_000 {
         writer.iteration(1, iteration);
         let firing = writer.fires("iteration:complete", None);
@@ -289,7 +289,7 @@ fn checkpoints_take_no_more_than_their_limit_however_long_the_journal_and_howeve
             assert!(chronicle.checkpoints.bytes() <= limits::CHECKPOINTS_BYTES_MAX);
         }
     }
-    // Beyond so many of them a checkpoint would be too large; there are those before.
+    // With too many of them a checkpoint would be too large; the earlier ones remain.
     let number = chronicle.checkpoints.number();
     assert!((1..50).contains(&number), "{number}");
     let told = chronicle.told(&writer.store, Some(3_000), true).unwrap();

@@ -1,10 +1,10 @@
-//! [`stages_newest_first`]: rows by the stage and the piece of work that they belong to.
+//! [`stages_newest_first`]: groups rows by stage and work item.
 
 use hookwright_pipeline::timeline::Milestone;
 
 use super::super::rows::{Row, Rows, What};
 
-/// A stage or a piece of work, or what happened outside of them.
+/// The rows of a stage or a work item, or those outside of them.
 pub(super) struct Chapter<'r> {
     pub(super) began: Option<&'r Row>,
     pub(super) ended: Option<&'r Row>,
@@ -16,12 +16,12 @@ pub(super) struct Chapter<'r> {
 pub(super) enum Kind {
     Outside,
     Stage,
-    /// What happened in a stage outside of its pieces of work.
+    /// Rows of a stage outside of its work items.
     WithinStage,
     Item,
 }
 
-/// Rows in the order of the story, by what they belong to.
+/// Groups rows in order.
 pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
     let chapter = |kind, began| Chapter { began, ended: None, kind, rows: Vec::new() };
     let mut chapters = Vec::new();

@@ -99,7 +99,7 @@ impl TimelineDrawing<'_> {
         }
     }
 
-    /// A session that a hook has started, and how it stands by now.
+    /// A session that a hook started, with its current status.
     fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
         let path = self.context.session_path(name, &self.story.session.record.workspace);
         let child = self.story.children.get(name);
@@ -125,7 +125,7 @@ impl TimelineDrawing<'_> {
     }
 }
 
-/// What a person was asked, and what became of it.
+/// A question to a person, and its result.
 fn question(deed: &Deed) -> Markup {
     let Deed::Question {
         event,
@@ -162,7 +162,7 @@ fn question(deed: &Deed) -> Markup {
     )
 }
 
-/// What happened, in words.
+/// A line of text with its mark.
 fn told(mark: StateMark, event: &str, words: Markup) -> Markup {
     html! { div.deed.words { (mark.sign()) span.event { (said(event)) } div.what { (words) } } }
 }

@@ -1,4 +1,4 @@
-//! One iteration: what came of it in a line, and below it the agent and the hooks, to scale.
+//! One iteration: its result in a line, and below it the agent and the hooks as bars.
 
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use super::words::{StateMark, bar, duration, moment, said, since, used_in_full};
 use crate::limits;
 use crate::page::parts::count;
 
-/// Files that changed, in sight.
+/// Changed files that are listed.
 const PATHS_SHOWN_MAX: usize = 12;
 
 impl TimelineDrawing<'_> {
@@ -80,7 +80,7 @@ impl TimelineDrawing<'_> {
     }
 }
 
-/// How many hooks, decisions and notes of an iteration are not on the page, if any.
+/// How many hooks, decisions and notes of an iteration are left out, if any.
 fn deeds_not_shown(iteration: &Iteration) -> Option<u64> {
     let more = iteration.deeds.len().saturating_sub(limits::DEEDS_SHOWN_MAX) as u64;
     Some(more + iteration.deeds_left_out).filter(|more| *more > 0)
@@ -115,7 +115,7 @@ fn name_of(iteration: &Iteration) -> String {
     if iteration.attempt > 1 { format!("{name}, attempt {}", iteration.attempt) } else { name }
 }
 
-/// How an iteration stands, in one word.
+/// An iteration's status in one word.
 fn word_of(iteration: &Iteration) -> String {
     match iteration.state {
         IterationState::NotStarted => "the agent was not started".to_owned(),
@@ -131,7 +131,7 @@ fn word_of(iteration: &Iteration) -> String {
     }
 }
 
-/// What came of an iteration, in a line.
+/// An iteration's result in one line.
 fn in_short(iteration: &Iteration) -> String {
     let Some(result) = &iteration.result else { return word_of(iteration) };
     let words = match &result.error {
@@ -148,11 +148,11 @@ fn in_short(iteration: &Iteration) -> String {
         0 => String::new(),
         number => format!("{} failed · ", count(number, "hook")),
     };
-    // The end of a long line is cut, and the failure is what matters.
+    // A long line is cut at its end, so the failure, which matters most, comes first.
     format!("{failed}{}{changed}", said(first))
 }
 
-/// What the bars in an iteration are drawn to: the longest of agent and hooks.
+/// Length of a full bar in an iteration: the longest of agent and hooks.
 fn whole_in(iteration: &Iteration) -> Option<f64> {
     let hooks = iteration.deeds.iter().filter_map(|deed| match deed {
         Deed::Hook { duration_ms, .. } => *duration_ms,

@@ -12,7 +12,7 @@ use super::words::{StateMark, duration, moment, said, since, status_text, used};
 use super::{Context, element};
 use crate::page::parts::count;
 
-/// What changes by itself.
+/// The regions that are kept up to date.
 pub(crate) fn regions(seen: &Overview, context: &Context<'_>) -> Vec<Region> {
     let questions = question::region(&seen.questions, context, question::On::Overview);
     let mut sessions: Vec<Fragment> =

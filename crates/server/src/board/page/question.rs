@@ -1,4 +1,4 @@
-//! Questions that wait for a person, with a form for each, and those that were answered just now.
+//! Questions that wait for a person, with a form for each, and those answered just now.
 
 use hookwright_events::Wait;
 use hookwright_events::visible_text::visible;
@@ -13,11 +13,11 @@ use crate::approvals::offered_words;
 use crate::limits;
 use crate::page::parts::{answered_with, capitalised, class_of, past_of};
 
-/// On which page a question stands.
+/// The page that a question is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum On<'s> {
     Overview,
-    /// Of the session with this name.
+    /// The page of the session with this name.
     Session(&'s str),
 }
 

@@ -1,4 +1,4 @@
-//! What one hook reported, with what it printed.
+//! One hook's report with its output.
 
 use hookwright_events::Report;
 use hookwright_events::visible_text::visible;
@@ -29,7 +29,7 @@ pub(super) fn content(report: &Report) -> Markup {
     }
 }
 
-/// A text under its heading, as much of it as a page has room for.
+/// A text under its heading, shortened if it is too long for a page.
 pub(super) fn printed(heading: &str, text: &str) -> Markup {
     html! {
         section {
@@ -47,7 +47,7 @@ pub(super) fn printed(heading: &str, text: &str) -> Markup {
     }
 }
 
-/// The beginning and the end of a text that is too long for a page.
+/// The beginning and the end of a text that is too long for a page, and the bytes between.
 fn halves(text: &str) -> Option<(&str, usize, &str)> {
     let most = limits::OUTPUT_BYTES_SHOWN_MAX;
     if text.len() <= most {

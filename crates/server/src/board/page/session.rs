@@ -1,4 +1,4 @@
-//! One session: how it stands, what runs, its stages, and its story, newest first.
+//! One session: its status, what runs now, its stages, and its history, newest first.
 
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
@@ -19,7 +19,7 @@ use crate::page::parts::count;
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;
 
-/// What changes by itself.
+/// The regions that are kept up to date.
 pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Vec<Region> {
     let Story { session, told, questions, .. } = story;
     let head = vec![
@@ -122,14 +122,14 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
     }
 }
 
-/// How far a queue of issues has come.
+/// Progress of a queue of issues.
 fn issues(record: &SessionRecord) -> String {
     let IssueCounts { planned, completed, failed } = record.issue_counts();
     let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{completed} of {planned} done{failed}")
 }
 
-/// What runs now, since when, and what is waited for.
+/// What runs now, since when, and what the session waits for.
 fn now(session: &SeenSession, rows: &Rows) -> Markup {
     let steps: Vec<Markup> = rows.under_way().flat_map(|row| under_way(&row.what)).collect();
     html! {
@@ -193,7 +193,7 @@ fn deed_under_way(deed: &Deed) -> Option<Markup> {
     }
 }
 
-/// The stages side by side, with how far each came.
+/// The stages side by side, each with its progress.
 fn stages(session: &SeenSession, rows: &Rows) -> Vec<Fragment> {
     let names = &session.record.stages;
     let numbers = (1..).zip(names);
@@ -240,8 +240,8 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     }
 }
 
-/// How much of a stage is done; `None` where that is not known. A stage that has completed is done, also if
-/// it did not need all its iterations.
+/// How much of a stage is done; `None` if that is unknown. A completed stage is done, even if it
+/// did not need all its iterations.
 fn share_done(sum: &StageSum) -> Option<f64> {
     match (sum.reason.as_deref(), sum.iterations_max) {
         (Some("completed" | "max_iterations"), _) => Some(1.0),
@@ -250,7 +250,7 @@ fn share_done(sum: &StageSum) -> Option<f64> {
     }
 }
 
-/// The way to what happened before, and what is not told.
+/// The link to earlier rows, and the number of entries left out.
 fn older(story: &Story, which: &Which, context: &Context<'_>) -> Fragment {
     let record = &story.session.record;
     let older = story.told.rows.older();

@@ -1,5 +1,5 @@
-//! A session's story: stages, pieces of work, iterations, and the hooks at each, newest first. Each row is
-//! one fragment, so that only what changed is sent.
+//! A session's history: stages, work items, iterations, and the hooks at each, newest first. Each
+//! row is one fragment, so that only changes are sent.
 
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::ItemState;
@@ -19,15 +19,15 @@ use crate::page::parts::{capitalised, count};
 /// How many of the newest iterations are unfolded.
 const UNFOLDED: usize = 3;
 
-/// What rows are drawn with.
+/// The data that rows are drawn with.
 pub(super) struct TimelineDrawing<'s> {
     pub(super) story: &'s Story,
     pub(super) context: &'s Context<'s>,
-    /// What iterations' bars are drawn to.
+    /// Length of a full bar.
     pub(super) whole: f64,
 }
 
-/// The rows of a story, newest first, each stage and piece of work with its heading above.
+/// The rows, newest first, each stage and work item with its heading above.
 pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
     let rows = &story.told.rows;
     let longest = rows.iter().filter_map(|row| agent_took(&row.what)).fold(0.0, f64::max);
@@ -35,7 +35,7 @@ pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
     let chapters = chapters(rows);
     let mut fragments = Vec::new();
     let mut unfolded = 0;
-    // The newest stage first, but its heading before everything in it.
+    // The newest stage first, but its heading above its rows.
     for Stage { own, within } in stages_newest_first(&chapters) {
         fragments.extend(drawing.heading(own));
         for chapter in within.into_iter().chain([own]) {
@@ -118,7 +118,7 @@ impl TimelineDrawing<'_> {
                     @if let Some(used) = used_in_full(*usage) { span.quiet { " · " (used) } }
                 }
             },
-            // They are headings, or stand in the head of the page.
+            // These are headings, or part of the page's header.
             Milestone::SessionBegan { .. }
             | Milestone::StageBegan { .. }
             | Milestone::StageEnded { .. }

@@ -1,4 +1,4 @@
-//! What was said in one turn: the prompt that the agent got, and what it said while it worked.
+//! One turn's conversation: the agent's prompt, and the agent's messages while it worked.
 
 use hookwright_pipeline::folder::TurnTexts;
 use maud::{Markup, html};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::limits;
 
-/// How something stands, as a mark that needs no colour to be told from others.
+/// A status as a mark that is recognisable without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateMark {
     Good,
@@ -19,7 +19,7 @@ pub(super) enum StateMark {
 }
 
 impl StateMark {
-    /// Of a session's status.
+    /// The mark of a session's status.
     pub(super) fn of_session(status: SessionStatus) -> Self {
         match status {
             SessionStatus::Active => StateMark::Runs,
@@ -32,7 +32,7 @@ impl StateMark {
         }
     }
 
-    /// Of a hook's.
+    /// The mark of a hook's status.
     pub(super) fn of_hook(status: &str) -> Self {
         match status {
             "success" => StateMark::Good,
@@ -54,7 +54,7 @@ impl StateMark {
         }
     }
 
-    /// The sign; what it means stands beside it in words.
+    /// The sign; text beside it says what it means.
     pub(super) fn sign(self) -> Markup {
         let sign = match self {
             StateMark::Good => "✓",
@@ -68,7 +68,7 @@ impl StateMark {
     }
 }
 
-/// A session's status as people read it.
+/// A session's status in words.
 pub(super) fn status_text(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Active => "running",
@@ -76,12 +76,12 @@ pub(super) fn status_text(status: SessionStatus) -> &'static str {
     }
 }
 
-/// A word of ours as people read it.
+/// An identifier in words.
 pub(super) fn word(word: &str) -> String {
     word.replace('_', " ")
 }
 
-/// A moment, in UTC; the script tells it in the reader's zone.
+/// A time in UTC; the script converts it to the reader's time zone.
 pub(super) fn moment(at: &str) -> Markup {
     match milliseconds(at) {
         Some(ms) => moment_of(ms),
@@ -89,7 +89,7 @@ pub(super) fn moment(at: &str) -> Markup {
     }
 }
 
-/// The same of milliseconds since 1970.
+/// The same from milliseconds since 1970.
 pub(super) fn moment_of(ms: i64) -> Markup {
     let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
     html! {
@@ -97,7 +97,7 @@ pub(super) fn moment_of(ms: i64) -> Markup {
     }
 }
 
-/// Since when something runs; the script adds how long.
+/// When something began; the script adds how long it has been running.
 pub(super) fn since(at: &str) -> Markup {
     html! { span.since data-since=[milliseconds(at)] { "since " (moment(at)) } }
 }
@@ -115,7 +115,7 @@ pub(super) fn duration(ms: f64) -> String {
     }
 }
 
-/// What was used, in words; nothing where an agent told nothing.
+/// The usage in words; `None` if the agent reported none.
 pub(super) fn used(usage: Option<Usage>) -> Option<String> {
     let usage = usage?;
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -125,7 +125,7 @@ pub(super) fn used(usage: Option<Usage>) -> Option<String> {
     }
 }
 
-/// What was used, with the tokens.
+/// The usage in words, with tokens.
 pub(super) fn used_in_full(usage: Option<Usage>) -> Option<String> {
     let Usage { input_tokens, output_tokens, cost_usd } = usage?;
     let (read, wrote) = (thousands(input_tokens), thousands(output_tokens));
@@ -152,7 +152,7 @@ fn thousands(number: u64) -> String {
     text
 }
 
-/// Text of others: everything visible, and no more than a page can carry.
+/// Foreign text with invisible characters shown, shortened to what a page can carry.
 pub(super) fn said(text: &str) -> String {
     let text = text.trim();
     let mut shown: String = text.chars().take(limits::WORDS_CHARS_MAX).collect();
@@ -162,7 +162,7 @@ pub(super) fn said(text: &str) -> String {
     visible(&shown).into_owned()
 }
 
-/// A bar as long as its share of a whole.
+/// A bar of this share of a whole.
 pub(super) fn bar(part: f64, whole: f64, mark: StateMark) -> Markup {
     let share = if whole > 0.0 { (part / whole * 100.0).clamp(0.0, 100.0) } else { 0.0 };
     html! {
@@ -173,8 +173,8 @@ pub(super) fn bar(part: f64, whole: f64, mark: StateMark) -> Markup {
     }
 }
 
-/// The whole that bars are drawn to: it grows in large steps, so that one long iteration more does not
-/// change all others.
+/// Length of a full bar. It grows in large steps, so that one longer iteration does not change all
+/// other bars.
 pub(super) fn whole_of(longest: f64) -> f64 {
     let mut whole = 100.0;
     while whole < longest {
