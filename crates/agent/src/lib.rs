@@ -3,13 +3,17 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`hooks`] | the obeying layer: fires an event of the agent, says what the agent must do now |
 //! | [`message`] | the conversation: messages, their blocks, what a model used |
 //! | [`model`] | the trait of a model, and the events of an answer while it arrives |
+//! | [`permissions`] | whether a call may run, must be asked about, or is denied |
 //! | [`tool`] | the trait of a tool, a call, and how it ended |
 //!
 //! Nothing here prints, exits or reads the environment: the host lends what is needed.
 #![warn(missing_docs)]
 
+pub mod hooks;
 pub mod message;
 pub mod model;
+pub mod permissions;
 pub mod tool;

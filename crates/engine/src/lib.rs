@@ -105,6 +105,7 @@ pub mod policy;
 pub mod ports;
 pub mod process_outcome;
 mod secrets;
+pub mod shell_commands;
 mod slots;
 pub mod template;
 pub mod variables;

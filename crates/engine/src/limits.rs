@@ -150,3 +150,7 @@ pub const IDLE_CONNECTIONS_MAX: usize = REQUESTS_MAX;
 /// The longest between two attempts to send, whatever the receiver asks for and however often the
 /// delay has doubled: who waits for the hook waits for this too.
 pub const SEND_DELAY_MAX: Duration = Duration::from_secs(300);
+
+/// How deep `$(…)` and backticks are looked into for an `if`. Deeper ones count as unreadable, and
+/// then the handler runs.
+pub const SUBSTITUTION_DEPTH_MAX: usize = 16;

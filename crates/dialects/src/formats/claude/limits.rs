@@ -6,10 +6,6 @@ use std::time::Duration;
 /// `(a{1000}){1000}` is short to write.
 pub(super) const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
-/// How deep `$(…)` and backticks are looked into for an `if`. Deeper ones count as unreadable, and
-/// then the handler runs.
-pub(super) const SUBSTITUTION_DEPTH_MAX: usize = 16;
-
 /// How long a command may take at an event of this name, unless its entry says otherwise.
 pub(crate) fn default_timeout(event: &str) -> Duration {
     match event {

@@ -4,10 +4,9 @@
 //! cannot be read, a tool whose input has nothing to compare, a path nobody knows the folder of. A
 //! guard that runs in vain is better than one that does not run.
 
-mod subcommands;
-
 use std::sync::OnceLock;
 
+use hookwright_engine::shell_commands::{self, words};
 use hookwright_events::Event;
 use regex::Regex;
 
@@ -140,7 +139,7 @@ impl RuleContent {
         match self {
             RuleContent::Any | RuleContent::Unknown => true,
             RuleContent::Command(pattern) => {
-                let parts = input("command").and_then(subcommands::split);
+                let parts = input("command").and_then(shell_commands::split);
                 parts.is_none_or(|parts| parts.iter().any(|part| pattern.is_match(part)))
             }
             RuleContent::Path(pattern) => ["file_path", "notebook_path", "path"]
@@ -164,11 +163,6 @@ fn command_pattern(content: &str) -> RulePattern {
     };
     let stem: Vec<String> = stem.split('*').map(regex::escape).collect();
     RulePattern::new(format!("(?s)^{}{any_more}$", stem.join(".*")))
-}
-
-/// The same text with single blanks.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl PathPattern {

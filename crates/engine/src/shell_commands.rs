@@ -1,8 +1,7 @@
 //! The commands within a shell command: what stands between `;`, `&&`, `|` and the like, in `$(…)`, in
 //! backticks and in parentheses, each without the variables that are set for it.
 
-use super::super::limits::SUBSTITUTION_DEPTH_MAX;
-use super::words;
+use crate::limits::SUBSTITUTION_DEPTH_MAX;
 
 /// Words that a command may follow.
 const BEFORE_COMMANDS: &[&str] = &[
@@ -14,7 +13,7 @@ const BEFORE_COMMANDS: &[&str] = &[
 const QUOTED_BLANK: char = '\u{e000}';
 
 /// Every command in the text; `None` if it cannot be read.
-pub(super) fn split(text: &str) -> Option<Vec<String>> {
+pub fn split(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut reading = SubcommandReader { rest: text, found: &mut found, depth: 0 };
     reading.list(None)?;
@@ -144,4 +143,9 @@ fn without_settings(command: &str) -> &str {
         }
         rest = more.trim_start();
     }
+}
+
+/// The same text with single blanks.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

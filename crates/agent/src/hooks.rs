@@ -1,0 +1,421 @@
+//! [`AgentHooks`]: fires the events of an agent's life and says what the agent must do now.
+//!
+//! This is the obeying layer. A program with a loop of its own calls one method at each point of the
+//! loop, and does what the returned value says; the built-in turn uses nothing else.
+//!
+//! ```text
+//! start ─▶ prompt ─▶ message ─▶ request ─▶ stream_started … stream_ended ─▶ response
+//!                       ▲                                                      │
+//!                       │   tool ─▶ check ─▶ (permission) ─▶ granted │ denied ◀┤
+//!                       └── tool_ended ◀── the tool runs ◀──────┘              │
+//!                                                            end ◀── stop ◀────┘
+//! ```
+//!
+//! Every value carries [`Said`]: contexts for the next request, messages for the user. Nothing of it
+//! comes twice, so the caller has to pass it on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookwright_engine::ports::Promise;
+use hookwright_engine::{Engine, Firing};
+use hookwright_events::{Decision, Event, EventName, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::message::{Role, Usage};
+use crate::tool::ToolEnd;
+
+/// Fires events: an [`Engine`], or a session in which the agent works.
+pub trait FireEvents: Send + Sync {
+    /// Fires the event and returns what its hooks decide. Dropping the promise ends the hooks that it
+    /// waits for.
+    fn fire(&self, event: Event) -> Promise<'_, Decision>;
+}
+
+impl FireEvents for Engine {
+    fn fire(&self, event: Event) -> Promise<'_, Decision> {
+        Box::pin(async move { Engine::fire(self, event, Firing::default()).await.decision })
+    }
+}
+
+/// What every event of a session carries.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFacts {
+    /// The session's id.
+    pub session_id: String,
+    /// Where the transcript is.
+    pub transcript_path: String,
+    /// Where the agent works.
+    pub cwd: String,
+    /// How permissions are judged: `default`, `plan`, …
+    pub permission_mode: String,
+}
+
+/// Fires the events of an agent's life.
+pub struct AgentHooks {
+    port: Arc<dyn FireEvents>,
+    facts: SessionFacts,
+    mode: Mutex<String>,
+}
+
+/// What hooks said beside their decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    /// For the model, in its next request.
+    pub contexts: Vec<String>,
+    /// For the user.
+    pub messages: Vec<String>,
+    /// The output that the event is about is not shown to the user.
+    pub suppress_output: bool,
+}
+
+impl Said {
+    /// Adds what other hooks said.
+    pub fn add(&mut self, other: Said) {
+        self.contexts.extend(other.contexts);
+        self.messages.extend(other.messages);
+    }
+}
+
+/// What to do at a point that hooks can block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// Go on.
+    GoOn(Said),
+    /// Do not do what the event announced.
+    Blocked {
+        /// Why.
+        reason: String,
+        /// What else was said.
+        said: Said,
+    },
+    /// End the session.
+    End {
+        /// Why.
+        reason: String,
+        /// What else was said.
+        said: Said,
+    },
+}
+
+/// What to do at a point that hooks cannot block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Observed {
+    /// What was said.
+    pub said: Said,
+    /// End the session, and why.
+    pub end: Option<String>,
+}
+
+/// A call of a tool, for its hooks.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFacts<'a> {
+    /// The call's id.
+    pub id: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// Its input.
+    pub input: &'a Map<String, Value>,
+}
+
+/// What hooks say about a call before it runs.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+pub struct ToolAnswer {
+    /// Whether it may run, as far as hooks are concerned.
+    pub verdict: CallVerdict,
+    /// The input that replaces the call's own. The caller checks it against the tool's schema.
+    pub rewritten_input: Option<Value>,
+    /// What was said.
+    pub said: Said,
+}
+
+/// What hooks think of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallVerdict {
+    /// Nothing: rules and modes decide.
+    NoOpinion,
+    /// No question is needed.
+    Allow,
+    /// The user is asked, and why.
+    Ask(Option<String>),
+    /// It must not run, and why.
+    Deny(String),
+    /// It must not run, and the session ends.
+    End(String),
+}
+
+/// What hooks answer in place of the user.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+pub struct PromptAnswer {
+    /// Their answer; [`CallVerdict::NoOpinion`] and [`CallVerdict::Ask`] leave it to the user.
+    pub verdict: CallVerdict,
+    /// The input that replaces the call's own.
+    pub rewritten_input: Option<Value>,
+    /// Changes of the permission rules, as hooks wrote them.
+    pub updated_permissions: Option<Value>,
+    /// What was said.
+    pub said: Said,
+}
+
+/// What hooks make of a call that has ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
+pub struct EndedAnswer {
+    /// Takes the place of the tool's output in the next request.
+    pub updated_output: Option<Value>,
+    /// Is added beside the result.
+    pub feedback: Option<String>,
+    /// What was said.
+    pub said: Said,
+    /// End the session, and why.
+    pub end: Option<String>,
+}
+
+impl AgentHooks {
+    /// Fires through `port`, with these facts in every event.
+    pub fn new(port: impl FireEvents + 'static, facts: SessionFacts) -> Self {
+        let mode = Mutex::new(facts.permission_mode.clone());
+        Self { port: Arc::new(port), facts, mode }
+    }
+
+    /// From now on events carry this permission mode.
+    pub fn set_permission_mode(&self, mode: &str) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode.to_owned();
+    }
+
+    /// The project is set up (`init`) or maintained (`maintenance`).
+    pub async fn setup(&self, trigger: &str) -> Observed {
+        self.observe(EventName::SESSION_SETUP, json!({ "trigger": trigger })).await
+    }
+
+    /// The session begins.
+    pub async fn start(&self, source: &str, model: &str) -> Observed {
+        let data = json!({ "source": source, "model": model });
+        self.observe(EventName::SESSION_START, data).await
+    }
+
+    /// The user has submitted a prompt. [`Next::Blocked`]: it is not sent.
+    pub async fn prompt(&self, prompt: &str) -> Next {
+        self.ask(EventName::USER_PROMPT_SUBMIT, self.with_mode(json!({ "prompt": prompt }))).await
+    }
+
+    /// A message was added to the conversation; it is the `count`th.
+    pub async fn message(&self, role: Role, content: Value, count: usize) -> Observed {
+        let data = json!({ "role": role, "content": content, "message_count": count });
+        self.observe(EventName::SESSION_MESSAGE, data).await
+    }
+
+    /// A request is about to be sent. [`Next::Blocked`]: it is not sent.
+    pub async fn request(&self, model: &str, message_count: usize, attempt: u32) -> Next {
+        let data = json!({ "model": model, "message_count": message_count, "attempt": attempt });
+        self.ask(EventName::LLM_PRE_REQUEST, data).await
+    }
+
+    /// The answer begins to arrive.
+    pub async fn stream_started(&self, model: &str, attempt: u32) -> Observed {
+        self.observe(EventName::LLM_STREAM_START, json!({ "model": model, "attempt": attempt }))
+            .await
+    }
+
+    /// The answer has arrived.
+    pub async fn stream_ended(&self, model: &str, attempt: u32, usage: &Usage) -> Observed {
+        let data = json!({ "model": model, "attempt": attempt, "tokens": usage.total() });
+        self.observe(EventName::LLM_STREAM_END, data).await
+    }
+
+    /// The model has answered with this content.
+    pub async fn response(
+        &self,
+        model: &str,
+        attempt: u32,
+        usage: &Usage,
+        content: Value,
+    ) -> Observed {
+        let data = json!({
+            "model": model, "attempt": attempt, "tokens": usage.total(), "usage": usage,
+            "content": content,
+        });
+        self.observe(EventName::LLM_POST_RESPONSE, data).await
+    }
+
+    /// A tool is about to run.
+    pub async fn tool(&self, call: CallFacts<'_>) -> ToolAnswer {
+        let decision = self.fire(EventName::TOOL_PRE_EXECUTE, self.of_call(call)).await;
+        let said = said(&decision);
+        let (verdict, rewritten_input) = call_verdict(decision.verdict);
+        ToolAnswer { verdict, rewritten_input, said }
+    }
+
+    /// The call's permission was judged; `level` is `allow`, `ask` or `deny`, `rule` the rule that
+    /// decided. [`Next::Blocked`]: it is denied.
+    pub async fn check(&self, call: CallFacts<'_>, level: &str, rule: Option<&str>) -> Next {
+        let mut data = self.of_call(call);
+        data["permission_level"] = level.into();
+        data["permission_rule"] = json!(rule);
+        self.ask(EventName::PERMISSION_CHECK, data).await
+    }
+
+    /// The user is about to be asked.
+    pub async fn permission(&self, call: CallFacts<'_>, suggestions: Value) -> PromptAnswer {
+        let mut data = self.of_call(call);
+        data["permission_suggestions"] = suggestions;
+        let decision = self.fire(EventName::PERMISSION_PROMPT, data).await;
+        let said = said(&decision);
+        let updated_permissions = decision.updated_permissions;
+        let (verdict, rewritten_input) = call_verdict(decision.verdict);
+        PromptAnswer { verdict, rewritten_input, updated_permissions, said }
+    }
+
+    /// The call is permitted.
+    pub async fn granted(&self, call: CallFacts<'_>, level: &str, rule: Option<&str>) -> Observed {
+        let mut data = self.of_call(call);
+        data["permission_level"] = level.into();
+        data["permission_rule"] = json!(rule);
+        self.observe(EventName::PERMISSION_GRANTED, data).await
+    }
+
+    /// The call is denied.
+    pub async fn denied(&self, call: CallFacts<'_>, rule: Option<&str>, reason: &str) -> Observed {
+        let mut data = self.of_call(call);
+        data["permission_rule"] = json!(rule);
+        data["reason"] = reason.into();
+        self.observe(EventName::PERMISSION_DENIED, data).await
+    }
+
+    /// The tool has run, or could not do its work.
+    pub async fn tool_ended(&self, call: CallFacts<'_>, end: &ToolEnd) -> EndedAnswer {
+        let mut data = self.of_call(call);
+        let (event, took) = match end {
+            ToolEnd::Ran { response, took, .. } => {
+                data["tool_response"] = response.clone();
+                (EventName::TOOL_POST_EXECUTE, took)
+            }
+            ToolEnd::Failed { error, is_interrupt, took } => {
+                data["error"] = error.as_str().into();
+                data["is_interrupt"] = (*is_interrupt).into();
+                (EventName::TOOL_ERROR, took)
+            }
+        };
+        data["duration_ms"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
+        let decision = self.fire(event, data).await;
+        let said = said(&decision);
+        let updated_output = decision.updated_output;
+        let (feedback, end) = match decision.verdict {
+            Verdict::Block { reason } => (Some(reason), None),
+            Verdict::Stop { reason } | Verdict::Abort { reason } => (None, Some(reason)),
+            Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => (None, None),
+        };
+        EndedAnswer { updated_output, feedback, said, end }
+    }
+
+    /// The user is shown a question or the end.
+    pub async fn notification(&self, kind: &str, title: &str, message: &str) -> Observed {
+        let data = json!({ "notification_type": kind, "title": title, "message": message });
+        self.observe(EventName::SESSION_NOTIFICATION, data).await
+    }
+
+    /// The agent is about to end. [`Next::Blocked`]: it goes on, and the model reads the reason. After
+    /// an interrupt or an error (`reason`) a block has no effect.
+    pub async fn stop(&self, reason: &str, last_assistant_message: &str) -> Next {
+        let data = json!({ "reason": reason, "last_assistant_message": last_assistant_message });
+        match self.ask(EventName::SESSION_STOP, self.with_mode(data)).await {
+            Next::Blocked { said, .. } | Next::End { said, .. } if reason != "completed" => {
+                Next::GoOn(said)
+            }
+            next => next,
+        }
+    }
+
+    /// The user has interrupted.
+    pub async fn interrupt(&self) -> Observed {
+        self.observe(EventName::USER_INTERRUPT, json!({})).await
+    }
+
+    /// The session has ended. What hooks say now reaches the user only.
+    pub async fn end(&self, reason: &str, error: Option<&str>) -> Observed {
+        let mut data = json!({ "reason": reason });
+        if let Some(error) = error {
+            data["error"] = error.into();
+        }
+        self.observe(EventName::SESSION_END, data).await
+    }
+
+    /// Fires an event that hooks can block.
+    async fn ask(&self, event: EventName, data: Value) -> Next {
+        let decision = self.fire(event, data).await;
+        let said = said(&decision);
+        match decision.verdict {
+            Verdict::Block { reason } => Next::Blocked { reason, said },
+            Verdict::Stop { reason } | Verdict::Abort { reason } => Next::End { reason, said },
+            // No user is asked at these points: whatever needs a question is denied.
+            Verdict::Ask { reason, .. } => {
+                let reason =
+                    reason.unwrap_or_else(|| "a hook wants the user to be asked".to_owned());
+                Next::Blocked { reason, said }
+            }
+            Verdict::Proceed { .. } | Verdict::Allow { .. } => Next::GoOn(said),
+        }
+    }
+
+    /// Fires an event that hooks observe.
+    async fn observe(&self, event: EventName, data: Value) -> Observed {
+        let decision = self.fire(event, data).await;
+        let said = said(&decision);
+        let end = match decision.verdict {
+            Verdict::Stop { reason } | Verdict::Abort { reason } => Some(reason),
+            _ => None,
+        };
+        Observed { said, end }
+    }
+
+    async fn fire(&self, name: EventName, data: Value) -> Decision {
+        let mut all = Map::new();
+        for (field, value) in [
+            ("session_id", &self.facts.session_id),
+            ("transcript_path", &self.facts.transcript_path),
+            ("cwd", &self.facts.cwd),
+        ] {
+            all.insert(field.to_owned(), value.as_str().into());
+        }
+        if let Value::Object(data) = data {
+            all.extend(data);
+        }
+        self.port.fire(Event::new(name, all)).await
+    }
+
+    fn of_call(&self, call: CallFacts<'_>) -> Value {
+        self.with_mode(json!({
+            "tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id,
+        }))
+    }
+
+    fn with_mode(&self, mut data: Value) -> Value {
+        let mode = self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        data["permission_mode"] = mode.as_str().into();
+        data
+    }
+}
+
+/// What is passed on, whatever was decided.
+fn said(decision: &Decision) -> Said {
+    let mut contexts = decision.additional_context.clone();
+    contexts.extend(Some(decision.piped_output.clone()).filter(|output| !output.is_empty()));
+    Said {
+        contexts,
+        messages: decision.system_messages.clone(),
+        suppress_output: decision.suppress_output,
+    }
+}
+
+fn call_verdict(verdict: Verdict) -> (CallVerdict, Option<Value>) {
+    match verdict {
+        Verdict::Proceed { rewritten_input } => (CallVerdict::NoOpinion, rewritten_input),
+        Verdict::Allow { rewritten_input, .. } => (CallVerdict::Allow, rewritten_input),
+        Verdict::Ask { reason, rewritten_input } => (CallVerdict::Ask(reason), rewritten_input),
+        Verdict::Block { reason } => (CallVerdict::Deny(reason), None),
+        Verdict::Stop { reason } | Verdict::Abort { reason } => (CallVerdict::End(reason), None),
+    }
+}
