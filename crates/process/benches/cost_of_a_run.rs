@@ -1,7 +1,8 @@
-//! What one `run` costs over the barest way to do the same with `std::process`.
+//! The cost of one `run` compared with the simplest equivalent in `std::process`.
 //!
-//! Floor, ours, floor again, in turn, so that a change of the machine's mood hits all three. The
-//! answer is the median of the ratios within a round. When the two floors differ, it is void.
+//! It measures the floor, ours, and the floor again, in turn, so that a change of the machine's
+//! load affects all three. The result is the median of the ratios within a round. If the two floors
+//! differ, it is void.
 //!
 //! `cargo bench -p hookwright-process -- [rounds]`
 

@@ -1,8 +1,8 @@
-//! Leaders whose run was dropped: killed already, still to be collected.
+//! Leaders whose run was dropped: killed, but not yet reaped.
 //!
-//! A killed process takes a moment to end and a drop cannot wait. One thread, started when the
-//! first arrives and gone after the last, kills what their trees still start and collects them.
-//! Who cannot be killed within [`WAIT_MAX`] is tried again whenever another run is dropped.
+//! A killed process takes a moment to end and a drop cannot wait. One thread, started for the first
+//! leader and ended after the last, kills what their trees still start and reaps them. A process
+//! that cannot be killed within [`WAIT_MAX`] is tried again whenever another run is dropped.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::reach::Reach;
 use crate::running;
 use crate::spawn::ChildProcess;
 
-/// How long a killed tree is given to end.
+/// How long a killed tree may take to end.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -30,7 +30,7 @@ struct Dropped {
     until: Instant,
 }
 
-/// Sees to it that this killed leader is collected and nobody of its run is left.
+/// Takes over a killed leader: reaps it, and ends all processes left of its run.
 pub(crate) fn hand_over(child: ChildProcess, run_id: String) {
     let until = Instant::now() + WAIT_MAX;
     let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ fn collect_all() {
 }
 
 impl Dropped {
-    /// Kills who is left of its run. Nobody left: collects the leader.
+    /// Kills what is left of its run. If nothing is, reaps the leader.
     fn end(self) -> Option<Self> {
         let mut reach = Reach::new(&[(self.child.id(), &self.run_id)]);
         reach.kill_now();

@@ -1,45 +1,46 @@
-//! [`Ancestry`]: a process and those above it, up to the first one.
+//! [`Ancestry`]: a process and its ancestors.
 //!
-//! A process can clear its own environment and leave its group, but it cannot choose its parent: when
-//! its parent ends, it becomes a child of the nearest subreaper above. A program that made itself one
-//! ([`become_subreaper`](crate::become_subreaper)) stays above everything that it has started.
+//! A process can clear its own environment and leave its group, but it cannot choose its parent:
+//! when its parent ends, it becomes a child of the nearest subreaper above. A program that made
+//! itself one ([`become_subreaper`](crate::become_subreaper)) stays above everything that it has
+//! started.
 //!
-//! Out of reach: work that is handed to a daemon, and all of it on systems without `/proc`, where
-//! nothing is above any process.
+//! Not covered: work that is handed to a daemon, and systems without `/proc`, where every ancestry
+//! is empty.
 
 use std::ffi::{OsStr, OsString};
 
 #[cfg(target_os = "linux")]
 use crate::process_table;
 
-/// A process and those above it, as they were when we looked. The process itself comes first.
+/// A process and its ancestors at one moment. The process itself comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ancestry(Vec<AncestorProcess>);
 
-/// One process of an [`Ancestry`]. A process id and a start time name one process of this boot.
+/// One process of an [`Ancestry`]. A process id and a start time identify one process of this boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AncestorProcess {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// When it started, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub start_time: u64,
 }
 
-/// Processes above one another that are looked at. The kernel allows deeper trees; no real machine has one.
+/// The most ancestors that are read. The kernel allows deeper trees; no real machine has one.
 #[cfg(target_os = "linux")]
 const DEPTH_MAX: usize = 1024;
 
-/// Looks at a process whose parent ends just then.
+/// Attempts to read a process whose parent ends at that moment.
 #[cfg(target_os = "linux")]
 const LOOKS_MAX: usize = 8;
 
 impl Ancestry {
-    /// This process and those above it.
+    /// This process and its ancestors.
     pub fn of_this() -> Self {
         Self::of(std::process::id())
     }
 
-    /// The process with this id and those above it; empty if there is none.
+    /// The process with this id and its ancestors; empty if it does not exist.
     #[cfg(target_os = "linux")]
     pub fn of(pid: u32) -> Self {
         let mut found: Vec<AncestorProcess> = Vec::new();
@@ -47,8 +48,8 @@ impl Ancestry {
         while next != 0 && found.len() < DEPTH_MAX && looks < DEPTH_MAX + LOOKS_MAX {
             looks += 1;
             let process = process_table::process(next);
-            // A parent is never younger than its child. If it seems to be, it has ended, and its id
-            // names another process by now: the child has another parent.
+            // A parent is never younger than its child. If it seems to be, it has ended and its id
+            // was reused: the child has another parent.
             let below = found.last().copied();
             let is_above = |above: &process_table::Process| {
                 below.is_none_or(|below| above.start_time <= below.start_time)
@@ -69,7 +70,7 @@ impl Ancestry {
         Self(found)
     }
 
-    /// The process with this id and those above it; the system does not tell.
+    /// Always empty: the system does not tell.
     #[cfg(not(target_os = "linux"))]
     pub fn of(_pid: u32) -> Self {
         Self::default()
@@ -80,19 +81,19 @@ impl Ancestry {
         &self.0
     }
 
-    /// How far above this process is: 0 is the process itself.
+    /// How many levels above this process is: 0 is the process itself.
     pub fn distance_to(&self, pid: u32, start_time: u64) -> Option<usize> {
         self.0.iter().position(|above| *above == AncestorProcess { pid, start_time })
     }
 
-    /// The nearest process that is also in another ancestry, and those above it.
+    /// The nearest process that is also in another ancestry, and its ancestors.
     pub fn shared_with(&self, other: &Ancestry) -> &[AncestorProcess] {
         let first = self.0.iter().position(|process| other.0.contains(process));
         first.map_or(&[], |first| &self.0[first..])
     }
 
-    /// Whether one of these processes was started by this very program with a variable of this value:
-    /// the parent of one that has it runs the file that we run.
+    /// Whether this very program started one of these processes with a variable of this value: the
+    /// parent of a process that has it runs the same file as we.
     pub fn was_started_by_us_with(&self, name: &str, value: &OsStr) -> bool {
         self.0.windows(2).any(|pair| {
             let [below, above] = pair else { return false };
@@ -102,8 +103,8 @@ impl Ancestry {
 }
 
 impl AncestorProcess {
-    /// The value that a variable had when the process began its program. `None` also where the process
-    /// does not let us look.
+    /// The value of a variable when the process started its program. `None` also if the process may
+    /// not be read.
     #[cfg(target_os = "linux")]
     pub fn variable(&self, name: &str) -> Option<OsString> {
         use std::os::unix::ffi::OsStringExt;
@@ -114,21 +115,22 @@ impl AncestorProcess {
         Some(OsString::from_vec(value.to_vec()))
     }
 
-    /// The value that a variable had; the system does not tell.
+    /// Always `None`: the system does not tell.
     #[cfg(not(target_os = "linux"))]
     pub fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
 
-    /// Whether it was started in a run, or below a process of one, as the limit says that marks runs
-    /// beside [`MARKER`](crate::MARKER): a process that clears its environment keeps that mark.
+    /// Whether it was started in a run, or below a process of one, according to the limit that
+    /// marks runs besides [`MARKER`](crate::MARKER): a process that clears its environment keeps
+    /// that mark.
     #[cfg(target_os = "linux")]
     pub fn has_mark_of_a_run(&self) -> bool {
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", self.pid));
         limits.is_ok_and(|limits| crate::limit_marker::read(&limits).is_some())
     }
 
-    /// Whether it was started in a run; the system does not tell.
+    /// Always false: the system does not tell.
     #[cfg(not(target_os = "linux"))]
     pub fn has_mark_of_a_run(&self) -> bool {
         false
@@ -140,12 +142,12 @@ impl AncestorProcess {
         Some(name.trim_end().to_owned())
     }
 
-    /// Whether it runs the file that this process runs.
+    /// Whether it runs the same file as this process.
     pub fn runs_our_program(&self) -> bool {
         self.runs_program_of(std::process::id())
     }
 
-    /// Whether it runs the file that the process with this id runs.
+    /// Whether it runs the same file as the process with this id.
     pub fn runs_program_of(&self, pid: u32) -> bool {
         use std::os::unix::fs::MetadataExt;
 
@@ -170,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell, and the id of the process that it has started and waits for.
+    /// A shell, and the id of the process that it started and waits for.
     fn shell(script: &str) -> (Child, u32) {
         let mut shell = Command::new("sh")
             .args(["-c", script])

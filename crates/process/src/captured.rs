@@ -1,12 +1,12 @@
-//! What a child printed, within a bound.
+//! A child's output, within a limit.
 //!
-//! Up to the bound everything is kept as it came. Past it the first and the last half stay and the
-//! middle is counted: the start says what ran, the end says why it failed.
+//! Up to the limit everything is kept. Beyond it the first and the last half stay and the middle is
+//! counted: the start says what ran, the end says why it failed.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// What came on one stream. Past the bound only its first and its last part.
+/// The output of one stream. Beyond the limit only its first and its last part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     first: Vec<u8>,
@@ -47,14 +47,14 @@ impl Captured {
         self.is_whole().then_some(self.first.as_slice())
     }
 
-    /// As text. Broken UTF-8 becomes U+FFFD; a line in the middle says how much was left out.
+    /// The text. Invalid UTF-8 becomes U+FFFD; a line in the middle says how much was left out.
     pub fn text(&self) -> Cow<'_, str> {
         if self.is_whole() {
             return String::from_utf8_lossy(&self.first);
         }
         let (front, back) = self.last.as_slices();
         let last = [front, back].concat();
-        // A character the cut went through is left out whole instead of becoming two broken ones.
+        // A character that the cut splits is left out whole, instead of becoming two invalid ones.
         let first = &self.first[..self.first.len() - cut_character_at_end(&self.first)];
         let skipped = continuation_bytes_at_start(&last);
         let left_out = self.left_out() + (self.first.len() - first.len() + skipped) as u64;
@@ -65,8 +65,8 @@ impl Captured {
         ))
     }
 
-    /// Adds what came next. Once the whole passes `bytes_max`, only its first and its last half stay;
-    /// the bound has to be the same each time.
+    /// Appends output. Beyond `bytes_max`, only the first and the last half stay; the limit must be
+    /// the same each time.
     pub fn push(&mut self, bytes: &[u8], bytes_max: usize) {
         let was_whole = self.is_whole();
         self.bytes_total += bytes.len() as u64;
@@ -81,7 +81,7 @@ impl Captured {
         }
         let (to_first, to_last) = bytes.split_at(bytes.len().min(first_max - self.first.len()));
         self.first.extend_from_slice(to_first);
-        // Only the end of a chunk can stay, so a flood costs no more than one copy of the bound.
+        // Only the end of a chunk can stay, so a flood costs no more than one copy of the limit.
         let to_last = &to_last[to_last.len().saturating_sub(last_max)..];
         let too_many = (self.last.len() + to_last.len()).saturating_sub(last_max);
         self.last.drain(..too_many);
@@ -89,7 +89,7 @@ impl Captured {
     }
 }
 
-/// How many bytes at the end begin a character that is not finished.
+/// The length of an incomplete character at the end.
 fn cut_character_at_end(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     (from..bytes.len())
@@ -102,7 +102,7 @@ fn cut_character_at_end(bytes: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// How many bytes at the start end a character that began earlier.
+/// The number of bytes at the start that belong to an earlier character.
 fn continuation_bytes_at_start(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count()
 }

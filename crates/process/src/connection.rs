@@ -1,29 +1,30 @@
-//! Which processes are at the other end of a connection on this machine.
+//! Finds the processes at the other end of a local connection.
 
 use std::net::SocketAddr;
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
-    /// One of these processes of our user: those that hold the connection, and those that do not let
-    /// us see what they hold.
+    /// One of these processes of our user: those that hold the connection, and those whose
+    /// descriptors may not be read.
     OneOf(Vec<u32>),
     /// A process of another user.
     OtherUser,
-    /// The other end is closed already: no process holds it.
+    /// The other end is already closed: no process holds it.
     Gone,
     /// The system does not tell.
     Unknown,
 }
 
 impl Client {
-    /// Who has opened the connection from `client` to `server`, two addresses of this machine.
+    /// The client that opened the connection from `client` to `server`, two addresses of this
+    /// machine.
     #[cfg(target_os = "linux")]
     pub fn of(client: SocketAddr, server: SocketAddr) -> Self {
         linux::client_of(client, server)
     }
 
-    /// Who has opened the connection; the system does not tell.
+    /// Always unknown: the system does not tell.
     #[cfg(not(target_os = "linux"))]
     pub fn of(_client: SocketAddr, _server: SocketAddr) -> Self {
         Client::Unknown
@@ -53,7 +54,7 @@ mod linux {
             Some(row) => row.inode,
         };
         let found = holders(inode, us);
-        // A process that hung up while we looked was perhaps not found.
+        // A process that closed the connection meanwhile was perhaps not found.
         match row_of(ends) {
             Ok(Some(row)) if row.inode == inode => Client::OneOf(found),
             _ => Client::Gone,
@@ -108,12 +109,12 @@ mod linux {
         (address.ip().to_canonical(), address.port())
     }
 
-    /// The user's processes that hold a socket, or do not let us look.
+    /// The user's processes that hold a socket, or whose descriptors may not be read.
     fn holders(inode: u64, user: u32) -> Vec<u32> {
         let name = format!("socket:[{inode}]");
         let holds = |pid: &u32| {
             let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-                // A process that hides what it holds is still our user's.
+                // A process whose descriptors may not be read still belongs to our user.
                 let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
                 return is_of_user(&status, user);
             };

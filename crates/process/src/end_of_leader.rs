@@ -1,12 +1,12 @@
-//! The leader of a run, owned: its end is waited for and collected here and nowhere else.
+//! Owns the leader of a run: only this file waits for its end and reaps it.
 //!
-//! The wait is a pidfd in the runtime's poll set: no SIGCHLD handler, no thread. Where there is no
-//! pidfd (an old kernel, a sandbox, another Unix, no descriptor left) one thread waits, and where
-//! there is no thread either we look from time to time.
+//! The wait is a pidfd in the runtime's poll set: no SIGCHLD handler, no thread. Without a pidfd
+//! (an old kernel, a sandbox, another Unix, no descriptor left) a thread waits, and without a
+//! thread either the leader is polled.
 //!
-//! The leader stays a zombie until the tree has been ended: while it is not collected nobody else
-//! can get its pid, so a signal to its group cannot hit a stranger. Whoever drops an
-//! [`OwnedLeader`] whose end was not collected kills its whole tree; `abandoned.rs` does the rest.
+//! The leader stays a zombie until the tree has been ended: its pid cannot be reused before it is
+//! reaped, so a signal to its group cannot hit another process. Dropping an [`OwnedLeader`] that
+//! was not reaped kills its whole tree; `abandoned.rs` does the rest.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -21,7 +21,7 @@ use crate::spawn::ChildProcess;
 use crate::{How, abandoned, running};
 
 pub(crate) struct OwnedLeader {
-    /// `None` once its end was collected.
+    /// `None` once it was reaped.
     child: Option<ChildProcess>,
     pid: u32,
     run_id: String,
@@ -35,7 +35,7 @@ enum EndReport {
     Looks,
 }
 
-/// Between two looks at a leader whose end nobody reports.
+/// The interval for polling a leader whose end is not reported.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 impl OwnedLeader {
@@ -48,13 +48,13 @@ impl OwnedLeader {
         self.pid
     }
 
-    /// Waits for the leader's end and collects it. Dropping it loses nothing.
+    /// Waits for the leader's end and reaps it. Cancel-safe.
     pub(crate) async fn ended(&mut self) -> How {
         loop {
             match &mut self.end {
                 #[cfg(target_os = "linux")]
                 EndReport::Pidfd(pidfd) => match pidfd.readable().await {
-                    // If this report is false, the next one is not.
+                    // If this report is false, another one follows.
                     Ok(mut ready) => ready.clear_ready(),
                     Err(_) => self.end = EndReport::Looks,
                 },
@@ -71,7 +71,7 @@ impl OwnedLeader {
         }
     }
 
-    /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then collects the leader.
+    /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then reaps the leader.
     pub(crate) async fn end_tree(&mut self, grace: Duration) {
         Reach::new(&[(self.pid, &self.run_id)]).end(grace).await;
         self.collect();
@@ -115,7 +115,7 @@ impl EndReport {
                 let looking = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
                 while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), looking) {}
             }
-            // Nobody listens any more when the run was dropped.
+            // The receiver is gone if the run was dropped.
             let _ = tell.send(());
         };
         match std::thread::Builder::new().name("hookwright-wait".to_owned()).spawn(wait) {

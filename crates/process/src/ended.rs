@@ -1,22 +1,22 @@
-//! How a run ended and what it left. A child that fails is news, not an error.
+//! How a run ended and what it left. A failing child is a result, not an error.
 
 use std::time::Duration;
 
 use crate::{Captured, StartFailure};
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct Ended {
-    /// How.
+    /// How the leader ended.
     pub how: How,
-    /// What it printed on standard output.
+    /// Its standard output.
     pub stdout: Captured,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub stderr: Captured,
-    /// Something still held the output when we stopped waiting for its end: a background child, or
-    /// after a timeout a process out of our reach.
+    /// A process still held the output open when the wait for its end was over: a background child,
+    /// or after a timeout a process out of reach.
     pub output_held: bool,
-    /// From the call of `run` to its return.
+    /// The time from the call of `run` to its return.
     pub duration: Duration,
 }
 
@@ -28,24 +28,24 @@ pub enum How {
         /// Its exit code.
         code: i32,
     },
-    /// A signal that was not ours ended the leader. Signal 0: somebody else in this program
-    /// collected the leader's end, and how it ended cannot be known any more.
+    /// A signal that we did not send ended the leader. Signal 0: another part of this program
+    /// reaped the leader, and how it ended is unknown.
     Killed {
         /// The signal's number.
         signal: i32,
     },
-    /// The deadline came first; the whole tree was ended.
+    /// The deadline passed; the whole tree was ended.
     TimedOut {
-        /// The time it had.
+        /// The leader's time limit.
         after: Duration,
     },
-    /// The host no longer wants it; the whole tree was ended, or nothing was started.
+    /// The host cancelled it; the whole tree was ended, or nothing was started.
     Cancelled,
-    /// It stopped to use the terminal, which is not its own; the whole tree was ended.
+    /// It stopped to use the terminal, which it does not have; the whole tree was ended.
     WantedTerminal,
-    /// There never was a child.
+    /// The child did not start.
     NotStarted {
-        /// Why.
+        /// Why it did not start.
         cause: StartFailure,
     },
 }

@@ -1,15 +1,15 @@
-//! Points at which a fault campaign ends the program, as `kill -9` would.
+//! Points at which a fault campaign kills the program, as `kill -9` would.
 //!
-//! Without the feature `faults` nothing is here: [`point`] is empty. With it, a program that was told
-//! to (`die_at`) kills itself at the point with that number, and `passed` counts them by name.
-//! Its children live on: what becomes of them is for whoever takes up the work.
+//! Without the feature `faults`, [`point`] is empty. With it, a program that is told to (`die_at`)
+//! kills itself at the point with that number, and `passed` counts them by name. Its children live
+//! on: the process that resumes the work must deal with them.
 //!
-//! They are in this crate because everything that has effects stands above it.
+//! The points are in this crate because all crates with effects depend on it.
 
 #[cfg(feature = "faults")]
 pub use counted::{die_at, die_at_name, interrupt_at, passed, point};
 
-/// A moment before or behind an effect: a write, a child's start.
+/// A moment before or after an effect: a write, a child's start.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn point(_name: &'static str) {}
@@ -39,7 +39,7 @@ mod counted {
         POINTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A moment before or behind an effect: a write, a child's start.
+    /// A moment before or after an effect: a write, a child's start.
     pub fn point(name: &'static str) {
         let mut points = points();
         points.passed += 1;
@@ -55,19 +55,19 @@ mod counted {
         {
             let this = rustix::process::getpid();
             let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
-            // No other thread passes a point either, until the signal has done its work.
+            // No other thread passes a point either, until the signal has taken effect.
             loop {
                 std::thread::park();
             }
         }
     }
 
-    /// Ends the program at the point with this number, counted from 1.
+    /// Kills the program at the point with this number, counted from 1.
     pub fn die_at(number: u64) {
         points().die_at = Some(number);
     }
 
-    /// Ends the program at a point with this name, when it is passed for the so-manyth time.
+    /// Kills the program at the point with this name, when it is passed for the `time`th time.
     pub fn die_at_name(name: &str, time: u64) {
         points().die_at_name = Some((name.to_owned(), time));
     }

@@ -1,21 +1,21 @@
-//! Signals that this program was started to ignore, as `nohup` and background jobs of scripts are.
+//! Signals that this program was started to ignore, as `nohup` and background jobs of scripts do.
 //!
-//! Where SIGCHLD is ignored, the system throws the exit codes of children away. A child that
-//! [`run`](crate::run) did not start inherits what is ignored, and then its `trap` and `kill` don't work
-//! as its author expects. A signal that is caught, however, is the default again in whatever is
-//! executed. So an ignored signal is caught here, and nothing done about it: this program goes on as if
-//! it were ignored.
+//! If SIGCHLD is ignored, the system discards the exit codes of children. A child that
+//! [`run`](crate::run) did not start inherits ignored signals, and then its `trap` and `kill` don't
+//! work as expected. A caught signal, however, is reset to the default in every executed program.
+//! So ignored signals are caught here and not acted on: this program behaves as if they were
+//! ignored.
 //!
-//! Only a program that is its own host does this; a library has no business with its host's signals.
+//! Only a program that is its own host does this; a library must not change its host's signals.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 /// SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ by their
-/// numbers on Linux and, but for the four in the middle, elsewhere. Not SIGPIPE, which the standard
-/// library sees to; nor SIGTSTP, SIGTTIN and SIGTTOU: caught, they interrupt a read of the terminal again
-/// and again.
+/// numbers on Linux and, except for the four in the middle, elsewhere. Not SIGPIPE, which the
+/// standard library handles; nor SIGTSTP, SIGTTIN and SIGTTOU: if caught, they interrupt a read of
+/// the terminal again and again.
 #[cfg(target_os = "linux")]
 const CAUGHT: [i32; 10] = [1, 2, 3, 10, 12, 14, 15, 17, 24, 25];
 #[cfg(not(target_os = "linux"))]
@@ -23,7 +23,7 @@ const CAUGHT: [i32; 0] = [];
 
 const SIGHUP: i32 = 1;
 
-/// What this program was started to ignore.
+/// The signals that this program was started to ignore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IgnoredSignals {
     /// Bit 0 is signal 1.
@@ -31,7 +31,7 @@ pub struct IgnoredSignals {
 }
 
 impl IgnoredSignals {
-    /// What is ignored now. Where the system does not tell, nothing.
+    /// The signals ignored now; none if the system does not tell.
     pub fn read() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -44,18 +44,18 @@ impl IgnoredSignals {
         !CAUGHT.into_iter().any(|number| self.has(number))
     }
 
-    /// Catches them, so that children start with the default. Costs nothing where none is ignored.
+    /// Catches them, so that children start with the default. Costs nothing if none is ignored.
     pub fn catch(self) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
         }
         let mut ignored = CAUGHT.into_iter().filter(|number| self.has(*number));
-        // Handlers stay when the runtime goes.
+        // Handlers outlive the runtime.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();
         let caught = ignored.try_for_each(|number| signal(SignalKind::from_raw(number)).map(drop));
         drop(inside);
-        // Nothing runs on it, and a caller that is itself asynchronous may not wait for its end.
+        // Nothing runs on it, and an asynchronous caller may not wait for its end.
         runtime.shutdown_background();
         caught
     }

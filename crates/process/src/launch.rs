@@ -1,4 +1,4 @@
-//! What to run and under which limits, and the marker every process of a run carries.
+//! What to run and under which limits, and the marker of every process of a run.
 //!
 //! Plain data: nothing here touches the system. `start.rs` turns it into a child.
 
@@ -7,33 +7,32 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The environment variable that names the runs a process belongs to, outermost first: `outer:inner`.
+/// The environment variable that names the runs of a process, outermost first: `outer:inner`.
 pub const MARKER: &str = "HOOKWRIGHT_RUN";
 
 /// What to run and under which limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// Absolute, or relative to `working_dir`. It is never looked for in `PATH`; see
+    /// Absolute, or relative to `working_dir`. It is never searched in `PATH`; see
     /// [`find_program`](crate::find_program).
     pub program: PathBuf,
-    /// What follows the program's name.
+    /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// What every run of a host has in common of its environment, so that it need not be copied for
+    /// The part of the environment that all runs of a host share, so that it need not be copied for
     /// each.
     pub shared_env: Arc<[(OsString, OsString)]>,
-    /// The rest of the environment, which stands on top of that; nothing else is inherited. `run`
-    /// adds the marker, behind the one that may
-    /// stand here already.
+    /// The rest of the environment, which overrides the shared part; nothing else is inherited.
+    /// `run` adds the marker, after one that may be here already.
     pub env: Vec<(OsString, OsString)>,
-    /// Where the program runs.
+    /// The working directory.
     pub working_dir: PathBuf,
-    /// Written to standard input, which is then closed. A child that does not read it is fine.
+    /// Written to standard input, which is then closed. The child need not read it.
     pub stdin: Vec<u8>,
     /// How long the leader may run, counted from its start.
     pub timeout: Duration,
     /// The time between SIGTERM and SIGKILL.
     pub kill_grace: Duration,
-    /// After the leader's end: how long to wait for the end of output.
+    /// How long to wait for the end of output after the leader's end.
     pub linger: Duration,
     /// Bytes kept of each stream: the first and the last half. The middle is counted, not stored.
     pub output_bytes_max: usize,

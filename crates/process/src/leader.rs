@@ -1,29 +1,28 @@
-//! Who a run's leader is, in the words a journal needs to find it again after a crash.
+//! Identifies a run's leader, so that a journal can find it again after a crash.
 //!
-//! Only the pid is known for free. The rest is read when asked for, so that a run nobody journals
-//! pays nothing.
+//! Only the pid is free. The rest is read on demand, so that a run without a journal pays nothing.
 
-/// What became of a signal.
+/// The result of sending a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// The process has it.
+    /// The process received it.
     Delivered,
-    /// There is no such process any more.
+    /// The process no longer exists.
     Gone,
-    /// It belongs to someone else.
+    /// It belongs to another user.
     Refused,
 }
 
-/// The process a run started, first of its group.
+/// The process that a run started, first of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leader {
-    /// Its process id, which is also that of its group.
+    /// The process id, which is also its group's.
     pub pid: u32,
 }
 
 impl Leader {
-    /// When it started, in clock ticks since boot. With the pid and the boot it names one process.
-    /// `None` where the system does not tell, or when the leader is gone.
+    /// The start time, in clock ticks since boot. With the pid and the boot it identifies one
+    /// process. `None` if the system does not tell, or if the leader is gone.
     pub fn start_time(&self) -> Option<u64> {
         #[cfg(target_os = "linux")]
         return crate::process_table::process(self.pid).map(|process| process.start_time);
@@ -31,8 +30,8 @@ impl Leader {
         return None;
     }
 
-    /// Whether the process that started then still runs. One that has ended and was not collected
-    /// does not: nobody may ever collect it.
+    /// Whether the process with this start time still runs. A zombie does not: it may never be
+    /// reaped.
     pub fn runs_since(&self, start_time: u64) -> bool {
         #[cfg(target_os = "linux")]
         return crate::process_table::process(self.pid)
@@ -41,16 +40,16 @@ impl Leader {
         return self.start_time() == Some(start_time);
     }
 
-    /// Sends SIGTERM to the process that started then, or to nobody.
+    /// Sends SIGTERM to the process with this start time, and to no other.
     pub fn terminate(&self, start_time: u64) -> Sent {
         #[cfg(target_os = "linux")]
         return crate::process_table::send(self.pid, start_time, rustix::process::Signal::TERM);
-        // Without start times nobody can say whose pid it is now.
+        // Without start times the pid may belong to another process by now.
         #[cfg(not(target_os = "linux"))]
         return if self.runs_since(start_time) { Sent::Refused } else { Sent::Gone };
     }
 
-    /// The name of the boot the pid and the start time belong to.
+    /// The id of the boot that the pid and the start time belong to.
     pub fn boot_id(&self) -> Option<String> {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(id.trim().to_owned())

@@ -1,19 +1,19 @@
-//! One child process, owned properly.
+//! One child process, with everything it starts.
 //!
 //! [`run`] starts a program in a process group of its own, feeds it, reads it, and returns when it
-//! has ended or its time is over. What it promises:
+//! has ended or its time is over. It guarantees:
 //!
-//! - The timeout bounds wall time, whatever the command does. Ended are the process group, the tree
-//!   below the leader, and every process that carries this run's [`MARKER`] in its environment or, on
-//!   Linux, this run's mark in its limits.
+//! - The timeout bounds wall time, whatever the command does. It ends the process group, the tree
+//!   below the leader, and every process that carries this run's [`MARKER`] in its environment or,
+//!   on Linux, this run's mark in its limits.
 //! - A child that ends in time keeps its background children.
-//! - Output kept in memory is bounded; output that was printed is never lost before that bound.
-//! - No thread, no signal handler and no look into `/proc` while all goes well (on Linux).
+//! - Output kept in memory is bounded; within that limit no output is lost.
+//! - No thread, no signal handler and no read of `/proc` in the normal case (on Linux).
 //!
 //! Out of reach: a process that left the tree (a double fork) and removed both marks, processes of
 //! other users, and work handed to a daemon.
 //!
-//! Linux gets all of it. Other Unix systems get `reach_portable.rs`: the process group only.
+//! All this holds on Linux. Other Unix systems use `reach_portable.rs`: the process group only.
 #![warn(missing_docs)]
 
 mod abandoned;

@@ -1,17 +1,17 @@
-//! A second marker of a run, which clearing an environment does not remove: a resource limit.
+//! A second marker of a run, which survives clearing the environment: a resource limit.
 //!
-//! The environment of a process cannot be read once it is not dumpable (`prctl(PR_SET_DUMPABLE, 0)`),
-//! and is gone once its title overwrites it or it was started with `env -i`. Limits are inherited just
-//! as an environment is, stay as they are meanwhile, and everyone may read them. Only a process that
-//! sets this very limit loses the mark.
+//! The environment of a process cannot be read once it is not dumpable (`prctl(PR_SET_DUMPABLE,
+//! 0)`), and is gone once its title overwrites it or it was started with `env -i`. Limits are
+//! inherited like an environment, survive all this, and are readable by everyone. Only a process
+//! that sets this very limit loses the mark.
 //!
 //! The limit is that of the time a real-time process may run without waiting, in microseconds. Each
 //! mark is above 2^62, which is more than 100,000 years, so it limits nothing.
 //!
-//! A program that is its own host (see [`crate::become_subreaper`]) takes on the mark while it starts a
-//! child, one start at a time, so that nothing the child does is quick enough. In a library that would
-//! mark children of the host's other threads; there the child is marked as soon as it runs, and what
-//! it has started before that is not.
+//! A program that is its own host (see [`crate::become_subreaper`]) sets the mark on itself while
+//! it starts a child, one start at a time, so that the child has it from its first instruction. In
+//! a library that would mark children of the host's other threads; there the child is marked as
+//! soon as it runs, and what it started before that is not.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// Set in every mark, so that no limit that a person chose is taken for one.
+/// Set in every mark, so that no limit that a person chose is mistaken for one.
 const IS_A_MARK: u64 = 1 << 62;
 
 /// The limit's name in `/proc/PID/limits`.
@@ -37,14 +37,14 @@ pub(crate) fn this_is_its_own_host() {
 }
 
 /// Starts a child and marks it, and with it all that it will start. Without the mark there is still
-/// the environment, so a system that does not allow it is no failure.
+/// the environment, so a system that does not allow it is not an error.
 pub(crate) fn spawn_marked<C>(
     run_id: &str,
     pid_of: impl Fn(&C) -> u32,
     spawn: impl FnOnce() -> io::Result<C>,
 ) -> io::Result<C> {
     let own = getrlimit(Resource::Rttime);
-    // A limit that the administrator has set stays.
+    // A limit that the administrator set stays.
     if own.maximum.is_some() {
         return spawn();
     }
@@ -62,7 +62,7 @@ pub(crate) fn spawn_marked<C>(
     Ok(child)
 }
 
-/// The mark of a run: the same in every version of this program, because one that was killed leaves
+/// The mark of a run: the same in every version of this program, because a killed version leaves
 /// its runs to the next.
 pub(crate) fn limit_for_run(run_id: &str) -> u64 {
     const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;

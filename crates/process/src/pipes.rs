@@ -1,8 +1,8 @@
-//! The three pipes of one child: input goes out and output comes in side by side, so that neither
-//! side can wait for the other for ever.
+//! The three pipes of one child: input is written and output is read at the same time, so that
+//! neither side can wait for the other forever.
 //!
-//! Input that fits the pipe is written before the child exists and never waited for. Output past
-//! the bound is read and counted: a child whose pipe is full would block until its deadline.
+//! Input that fits into the pipe is written before the child exists. Output beyond the limit is
+//! read and counted: a child whose pipe is full would block until its deadline.
 
 use std::future::pending;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
@@ -14,18 +14,18 @@ use tokio::net::unix::pipe;
 
 use crate::{Captured, OutputFilter, Stream, Watch};
 
-/// Bytes read at once, to begin with. Most hooks print a line or nothing, and a larger buffer costs
-/// the allocator more than the whole run should.
+/// The initial read size. Most hooks print a line or nothing, and a larger buffer costs the
+/// allocator more than the whole run should.
 const FIRST_CHUNK_BYTES: usize = 4 * 1024;
 
-/// Bytes read at once from a child that fills the first chunk: what a pipe holds by default.
+/// The read size after a child fills the first chunk: the default size of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Bytes read without waiting once the writers have ended: the most a pipe can hold, unless root
-/// made it bigger. Whoever still writes cannot keep us here longer.
+/// Bytes read without waiting after the writers have ended: the most a pipe can hold, unless root
+/// made it bigger. A process that still writes cannot keep us here longer.
 const DRAIN_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Our ends of a child's pipes, and what came through them.
+/// Our ends of a child's pipes, and what was read from them.
 pub(crate) struct Pipes {
     stdin: Option<pipe::Sender>,
     unwritten: Vec<u8>,
@@ -76,20 +76,21 @@ impl Pipes {
         Ok((pipes, ends))
     }
 
-    /// Takes over what did not fit. `stdin` is the whole input that [`Pipes::new`] was given.
+    /// Takes over the input that did not fit. `stdin` is the whole input that [`Pipes::new`] was
+    /// given.
     pub(crate) fn feed(&mut self, stdin: Vec<u8>) {
         if self.stdin.is_some() {
             self.unwritten = stdin;
         }
     }
 
-    /// Has all output pass the filters that the watch wants.
+    /// Passes all output through the filters that the watch requests.
     pub(crate) fn set_filters(&mut self, watch: &mut dyn Watch) {
         self.stdout.filter = watch.filter(Stream::Stdout);
         self.stderr.filter = watch.filter(Stream::Stderr);
     }
 
-    /// Lets out what filters still hold back. Nothing is read after this.
+    /// Flushes the filters. Nothing is read after this.
     pub(crate) fn finish(&mut self, watch: &mut dyn Watch) {
         for (stream, output) in
             [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)]
@@ -102,7 +103,8 @@ impl Pipes {
     }
 
     /// Waits for output, writing input meanwhile. The new bytes are in [`Pipes::chunk`]; none means
-    /// that this stream has ended, or that its filter holds them back. Never returns once both have. Dropping it loses nothing.
+    /// that this stream has ended, or that its filter holds them back. Never returns once both have
+    /// ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Stream {
         loop {
             tokio::select! {
@@ -121,12 +123,12 @@ impl Pipes {
         }
     }
 
-    /// What the last read brought.
+    /// The bytes of the last read.
     pub(crate) fn chunk(&self) -> &[u8] {
         &self.chunk
     }
 
-    /// Reads what is there now, without waiting. Up to [`DRAIN_BYTES_MAX`] of each stream.
+    /// Reads what is available without waiting, up to [`DRAIN_BYTES_MAX`] of each stream.
     pub(crate) fn drain(&mut self, watch: &mut dyn Watch) {
         for (stream, output) in
             [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)]
@@ -179,7 +181,7 @@ impl OutputPipe {
         Ok(OutputPipe { source: Some(source), captured: Captured::default(), filter: None })
     }
 
-    /// Reads after readiness was reported. False: there was nothing after all.
+    /// Reads after readiness was reported. Returns false if there was nothing after all.
     fn take_ready(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         let Some(source) = &self.source else {
             return false;
@@ -189,7 +191,8 @@ impl OutputPipe {
         self.note(end, chunk, bytes_max)
     }
 
-    /// Reads whether or not readiness was reported: the report may lie in a queue nobody polled.
+    /// Reads whether or not readiness was reported: the report may be in a queue that was not
+    /// polled.
     fn take_now(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         let Some(source) = &self.source else {
             return false;
@@ -204,7 +207,7 @@ impl OutputPipe {
             Ok(1..) => self.keep(chunk, bytes_max),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A pipe that cannot be read will not get better.
+            // A failing pipe stays broken.
             Ok(0) | Err(_) => {
                 self.source = None;
                 self.finish(chunk, bytes_max);
@@ -231,7 +234,7 @@ impl OutputPipe {
     }
 }
 
-/// Empties the chunk for the next read; one that was full gets larger.
+/// Empties the chunk for the next read; a full one gets larger.
 fn make_room(chunk: &mut Vec<u8>) {
     let was_full = chunk.len() == chunk.capacity();
     chunk.clear();
@@ -242,7 +245,7 @@ fn make_room(chunk: &mut Vec<u8>) {
 
 async fn readable(source: &Option<pipe::Receiver>) {
     match source {
-        // An error shows up again at the read, which handles it.
+        // The read will return the same error, and handles it.
         Some(source) => drop(source.readable().await),
         None => pending().await,
     }

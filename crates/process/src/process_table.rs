@@ -1,6 +1,6 @@
-//! The system's processes as `/proc` shows them, and signals that hit only the one that was meant.
+//! The system's processes as `/proc` shows them, and signals that hit only the intended one.
 //!
-//! A pid alone names nobody: it is given away again. A pid and a start time name one process of
+//! A pid alone identifies no process: it is reused. A pid and a start time identify one process of
 //! this boot, so both are compared before a signal is sent, through a pidfd opened before the
 //! comparison.
 
@@ -13,7 +13,7 @@ use rustix::process::{
 
 use crate::{MARKER, Sent, limit_marker};
 
-/// One process, as it was when we looked.
+/// One process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -41,7 +41,7 @@ impl Process {
     }
 }
 
-/// Every process there is. Empty where `/proc` cannot be read.
+/// All processes. Empty if `/proc` cannot be read.
 pub(crate) fn processes() -> Vec<Process> {
     let Ok(folder) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -55,8 +55,8 @@ pub(crate) fn processes() -> Vec<Process> {
         .collect()
 }
 
-/// The children of a process, ended ones too. Asks each of its threads, which costs a file each
-/// instead of one for every process there is; a kernel without these files is asked for all.
+/// The children of a process, zombies too. Reads one file for each of its threads, instead of one
+/// for every process; on a kernel without these files all processes are read.
 pub(crate) fn children(parent: u32) -> Vec<Process> {
     let threads = std::fs::read_dir(format!("/proc/{parent}/task"));
     let lists = threads.into_iter().flatten().map(|thread| {
@@ -72,13 +72,13 @@ pub(crate) fn children(parent: u32) -> Vec<Process> {
     children
 }
 
-/// One process, if there is one with this pid.
+/// The process with this pid, if it exists.
 pub(crate) fn process(pid: u32) -> Option<Process> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process started in one of these runs, or in a run inside one of them: the environment
-/// says so, or, where that was cleared, overwritten or hidden, the run's [`limit_marker`].
+/// Whether the process started in one of these runs, or in a run inside one of them: according to
+/// its environment or, if that was cleared, overwritten or hidden, the run's [`limit_marker`].
 pub(crate) fn carries_marker(pid: u32, run_ids: &[String]) -> bool {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     if marker(&environ).is_some_and(|chain| run_ids.iter().any(|id| names(chain, id))) {
@@ -89,7 +89,7 @@ pub(crate) fn carries_marker(pid: u32, run_ids: &[String]) -> bool {
     limit.is_some_and(|limit| run_ids.iter().any(|id| limit_marker::limit_for_run(id) == limit))
 }
 
-/// Sends a signal to this very process, or to nobody.
+/// Sends a signal to this process, and to no other.
 pub(crate) fn send(pid: u32, start_time: u64, signal: Signal) -> Sent {
     let Some(target) = Pid::from_raw(pid.cast_signed()) else {
         return Sent::Gone;
@@ -101,7 +101,7 @@ pub(crate) fn send(pid: u32, start_time: u64, signal: Signal) -> Sent {
     let sent = match pidfd {
         Ok(pidfd) => pidfd_send_signal(pidfd, signal),
         Err(Errno::SRCH) => Err(Errno::SRCH),
-        // No pidfd to be had: the comparison just made is the best there is.
+        // No pidfd is available: the comparison just made is the best there is.
         Err(_) => test_kill_process(target).and_then(|()| kill_process(target, signal)),
     };
     match sent {
@@ -111,7 +111,7 @@ pub(crate) fn send(pid: u32, start_time: u64, signal: Signal) -> Sent {
     }
 }
 
-/// Reads `/proc/<pid>/stat`. The name in parentheses may itself hold spaces and parentheses.
+/// Parses `/proc/<pid>/stat`. The name in parentheses may itself contain spaces and parentheses.
 fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let text = std::str::from_utf8(&stat[after_name..]).ok()?;
@@ -141,7 +141,7 @@ pub(crate) fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// Whether a chain of run ids holds this one, compared whole.
+/// Whether a chain of run ids contains this one, compared whole.
 fn names(chain: &[u8], run_id: &str) -> bool {
     let (chain, run_id) = ([b":", chain, b":"].concat(), format!(":{run_id}:"));
     chain.windows(run_id.len()).any(|part| part == run_id.as_bytes())

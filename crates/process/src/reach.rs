@@ -1,11 +1,11 @@
 //! Which processes belong to a run, and how they are ended.
 //!
-//! They are: the leader's process group, the tree below the leader and below everyone already found,
-//! and every process that carries one of the run's two markers. A look finds them; looks are repeated until one
-//! finds nobody, because whoever is being ended may still start others. Each phase has a limit in
-//! time.
+//! They are: the leader's process group, the tree below the leader and below every process already
+//! found, and every process that carries one of the run's two markers. A scan finds them. Scans are
+//! repeated until one finds none, because a process that is being ended may still start others.
+//! Each phase has a time limit.
 //!
-//! A leader given here must not have been collected: its pid is also the name of its group.
+//! A leader given here must not have been reaped: its pid is also the name of its group.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::Sent;
 use crate::clock::far;
 use crate::process_table::{Process, carries_marker, process, processes, send};
 
-/// How long SIGKILL is repeated for those who keep appearing. After that we return without them.
+/// How long SIGKILL is repeated for processes that keep appearing. After that they are left.
 const KILL_MAX: Duration = Duration::from_secs(2);
 
-/// Looks made at once where nothing can be waited for.
+/// Scans in a row if waiting is not possible.
 const LOOKS_AT_ONCE_MAX: usize = 8;
 
-/// Between two checks whether those we know have ended: short at first, then longer.
+/// Between two checks whether the known processes have ended: short at first, then longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Ends everything that carries `run_id`: SIGTERM, `grace`, SIGKILL, until none is left. Returns
-/// the pids of those that have ended. For the survivors of a run whose owner died.
+/// the pids that have ended. For the survivors of a run whose owner died.
 pub async fn end_run(run_id: &str, grace: Duration) -> Vec<u32> {
     let mut reach = Reach { run_ids: vec![run_id.to_owned()], ..Reach::default() };
     reach.end(grace).await;
@@ -36,8 +36,8 @@ pub async fn end_run(run_id: &str, grace: Duration) -> Vec<u32> {
     reach.met.into_keys().filter(|pid| !left.contains_key(pid)).collect()
 }
 
-/// Waits until nothing carries one of these run ids any more, for `limit` at most. Whether it came so far.
-/// Nothing is signalled.
+/// Waits until no process carries one of these run ids, for `limit` at most. Returns whether that
+/// happened. Sends no signal.
 pub async fn wait_for_runs(run_ids: &[String], limit: Duration) -> bool {
     let limit_end = far(Instant::now(), limit);
     let mut reach = Reach { run_ids: run_ids.to_vec(), ..Reach::default() };
@@ -57,18 +57,18 @@ pub async fn wait_for_runs(run_ids: &[String], limit: Duration) -> bool {
 pub(crate) struct Reach {
     leaders: Vec<Pid>,
     run_ids: Vec<String>,
-    /// Nobody in these runs is older than this, so nobody older needs a closer look.
+    /// No process of these runs is older than this, so older ones need no closer look.
     oldest_start: u64,
-    /// Those found that have not ended: pid and start time.
+    /// Processes found that have not ended: pid and start time.
     known: BTreeMap<u32, u64>,
-    /// Everyone ever found.
+    /// All processes ever found.
     met: BTreeMap<u32, u64>,
-    /// Found, but not ours to signal.
+    /// Processes found that we may not signal.
     refused: BTreeMap<u32, u64>,
 }
 
 impl Reach {
-    /// The reach of these runs: leader and run id of each.
+    /// For these runs: leader and run id of each.
     pub(crate) fn new(runs: &[(u32, &str)]) -> Self {
         let starts = runs.iter().map(|(leader, _)| process(*leader).map_or(0, |l| l.start_time));
         Reach {
@@ -79,17 +79,18 @@ impl Reach {
         }
     }
 
-    /// SIGTERM, up to `grace` to end, SIGKILL. Returns as soon as nobody is left.
+    /// SIGTERM, up to `grace` to end, SIGKILL. Returns as soon as none is left.
     pub(crate) async fn end(&mut self, grace: Duration) {
         let grace_end = far(Instant::now(), grace);
         self.look();
         self.signal(Signal::TERM);
-        // A stopped process would not even notice.
+        // A stopped process would not notice SIGTERM.
         self.signal(Signal::CONT);
         let mut asked = self.known.clone();
         let mut pause = FIRST_PAUSE;
         while self.anyone_left() && Instant::now() < grace_end {
-            // Whoever was just being started when we looked has not heard of it yet.
+            // A process that was just being started during the scan has not received the signal
+            // yet.
             let unasked = self.known.iter().filter(|(pid, start)| asked.get(pid) != Some(start));
             let unasked: BTreeMap<u32, u64> = unasked.map(|(pid, start)| (*pid, *start)).collect();
             self.send_to(&unasked, Signal::TERM);
@@ -113,7 +114,7 @@ impl Reach {
         }
     }
 
-    /// SIGKILL to everyone, without waiting.
+    /// SIGKILL to all, without waiting.
     pub(crate) fn kill_now(&mut self) {
         self.signal(Signal::KILL);
         for _ in 0..LOOKS_AT_ONCE_MAX {
@@ -126,7 +127,7 @@ impl Reach {
         }
     }
 
-    /// Whether someone in reach has not ended. Looks again only when all those known have.
+    /// Whether a process in reach has not ended. Scans again only when all known ones have.
     pub(crate) fn anyone_left(&mut self) -> bool {
         self.known.retain(|pid, start_time| {
             process(*pid).is_some_and(|now| now.start_time == *start_time && !now.has_ended())
@@ -137,7 +138,7 @@ impl Reach {
         !self.known.is_empty() || !self.leaders.iter().all(|leader| has_ended(*leader))
     }
 
-    /// Finds everyone in reach now.
+    /// Finds all processes in reach.
     fn look(&mut self) {
         let table: Vec<Process> = processes()
             .into_iter()
@@ -159,7 +160,7 @@ impl Reach {
                 rest.push(process);
             }
         }
-        // Children may stand before their parents in the table.
+        // Children may come before their parents in the table.
         loop {
             let (children, others): (Vec<_>, Vec<_>) =
                 rest.into_iter().partition(|process| self.known.contains_key(&process.parent));
@@ -182,10 +183,10 @@ impl Reach {
         self.met.insert(process.pid, process.start_time);
     }
 
-    /// To the groups first: that is one step, in which nobody can start another.
+    /// To the groups first: that is one step, during which no member can start another.
     fn signal(&mut self, signal: Signal) {
         for leader in &self.leaders {
-            // Nobody left in the group is what we want.
+            // An empty group is fine.
             let _ = kill_process_group(*leader, signal);
         }
         let outside: BTreeMap<u32, u64> = self
@@ -206,7 +207,7 @@ impl Reach {
     }
 }
 
-/// Whether a child of ours has ended. It stays to be collected.
+/// Whether a child of ours has ended. It is not reaped.
 fn has_ended(leader: Pid) -> bool {
     let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(leader), looking), Ok(None))

@@ -1,6 +1,6 @@
-//! Which processes belong to a run, where there is no `/proc`: the leader's process group.
+//! Which processes belong to a run if there is no `/proc`: the leader's process group.
 //!
-//! The stand-in for `reach.rs` on other Unix systems. A process that left the group is out of reach.
+//! Replaces `reach.rs` on other Unix systems. A process that left the group is out of reach.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use crate::clock::far;
 /// Between two checks whether the leaders have ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Nobody can be found by a marker here.
+/// Does nothing: markers cannot be read here.
 pub async fn end_run(_run_id: &str, _grace: Duration) -> Vec<u32> {
     Vec::new()
 }
 
-/// Nothing is found by a marker here, so there is nothing to wait for.
+/// Returns at once: markers cannot be read here.
 pub async fn wait_for_runs(_run_ids: &[String], _limit: Duration) -> bool {
     true
 }
 
-/// The process groups of one or several runs, whose leaders have not been collected.
+/// The process groups of one or several runs, whose leaders have not been reaped.
 pub(crate) struct Reach {
     leaders: Vec<Pid>,
 }
 
 impl Reach {
-    /// The reach of these runs: leader and run id of each.
+    /// For these runs: leader and run id of each.
     pub(crate) fn new(runs: &[(u32, &str)]) -> Self {
         let leaders = runs.iter().filter_map(|(pid, _)| Pid::from_raw(pid.cast_signed()));
         Reach { leaders: leaders.collect() }
     }
 
-    /// SIGTERM, up to `grace` for the leaders to end, SIGKILL to what is left of the groups.
+    /// SIGTERM, up to `grace` for the leaders to end, SIGKILL to the rest of the groups.
     pub(crate) async fn end(&mut self, grace: Duration) {
         let grace_end = far(Instant::now(), grace);
         self.signal(Signal::TERM);
@@ -49,7 +49,7 @@ impl Reach {
         }
     }
 
-    /// SIGKILL to everyone, without waiting.
+    /// SIGKILL to all, without waiting.
     pub(crate) fn kill_now(&mut self) {
         self.signal(Signal::KILL);
     }
@@ -62,7 +62,7 @@ impl Reach {
 
     fn signal(&self, signal: Signal) {
         for leader in &self.leaders {
-            // Nobody left in the group is what we want.
+            // An empty group is fine.
             let _ = kill_process_group(*leader, signal);
         }
     }

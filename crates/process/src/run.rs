@@ -1,11 +1,14 @@
 //! One run from start to end: every choice about a child is made here.
 //!
-//! Two ways out. The leader ends by itself: what it printed is read, the end of output is waited for
-//! a little, and its background children live on: neither the deadline nor a cancel ends a run whose
-//! leader has ended, a cancel only ends the wait. Or something ends it (the deadline, the host, a
-//! wish for the terminal): then the whole tree goes, and output is read until it is gone.
+//! There are two ways out.
 //!
-//! Dropping the future kills the tree at once; `end_of_leader.rs` sees to that.
+//! - The leader ends by itself. Its output is read, with a short wait for the end of output, and
+//!   its background children live on: neither the deadline nor a cancel ends a run whose leader has
+//!   ended; a cancel only ends the wait.
+//! - The deadline, the host or an attempt to use the terminal ends it. Then the whole tree is
+//!   ended, and output is read until it is gone.
+//!
+//! Dropping the future kills the tree at once (`end_of_leader.rs`).
 
 use std::pin::pin;
 use std::time::Duration;
@@ -19,7 +22,7 @@ use crate::pipes::Pipes;
 use crate::start::start;
 use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, faults, orphans, terminal};
 
-/// How often a watch is asked at most whether what came is enough.
+/// The shortest interval between two questions to a watch whether the output is enough.
 const ENOUGH_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs a child to its end. Needs a tokio runtime with io and time, of any flavour.
@@ -68,11 +71,10 @@ impl Limits {
     }
 }
 
-/// What to do with a run's processes.
 enum TreeEnd {
-    /// The leader has ended; whoever it left in the background stays.
+    /// The leader has ended; its background children stay.
     Alone(How),
-    /// They have to go.
+    /// They must be ended.
     Ended(How),
 }
 
@@ -108,7 +110,7 @@ async fn attend(
     }
 }
 
-/// Reads what the leader left, and waits for the end of output while it may still come.
+/// Reads the rest of the output, and waits a little for its end.
 async fn linger(
     pipes: &mut Pipes,
     watch: &mut dyn Watch,
@@ -125,7 +127,7 @@ async fn linger(
             if watch.enough(pipes.stdout()) {
                 return;
             }
-            // Reading a lot of output takes a while; most of the time stays for the others.
+            // Reading a lot of output takes a while; most of the time is left to others.
             ask_again = Instant::now() + ENOUGH_EVERY.max(now.elapsed() * 10);
         }
         // A child that prints without end keeps this task busy, and then no timer ends it.
@@ -145,7 +147,7 @@ async fn linger(
     }
 }
 
-/// Ends the whole tree, reading on: what it prints on its way out is part of the output.
+/// Ends the whole tree and keeps reading: its last output counts too.
 async fn end(
     leader: &mut OwnedLeader,
     pipes: &mut Pipes,
@@ -163,7 +165,7 @@ async fn end(
         }
     }
     pipes.drain(watch);
-    // Who was killed after being orphaned is ours to collect, if we are a subreaper.
+    // If we are a subreaper, killed orphans are ours to reap.
     orphans::reap_orphans();
 }
 

@@ -1,8 +1,8 @@
-//! The leaders this process is running right now.
+//! The leaders that this process is running.
 //!
-//! One list, so that an interrupt can kill everything and `orphans.rs` never takes a leader's end
-//! away from its owner. A leader is on it from its start until its end is collected, which happens
-//! under the same lock: whoever holds the lock may signal every group on the list.
+//! One list, so that an interrupt can kill everything and `orphans.rs` never reaps a leader. A
+//! leader is on it from its start until it is reaped, which happens under the same lock: the holder
+//! of the lock may signal every group on the list.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,16 +17,16 @@ static RUNNING: Mutex<RunningLeaders> =
     Mutex::new(RunningLeaders { starting: 0, started: 0, killed_all: 0, leaders: BTreeMap::new() });
 
 pub(crate) struct RunningLeaders {
-    /// Starts under way: their leaders may live, and even have ended, but are not listed yet.
+    /// Starts in progress: their leaders may live, and even have ended, but are not listed yet.
     starting: usize,
-    /// Starts that were ever begun.
+    /// Starts ever begun.
     started: u64,
-    /// How often everything was killed, so that a start under way meanwhile learns of it.
+    /// How often everything was killed, so that a start in progress learns of it.
     killed_all: usize,
     leaders: BTreeMap<u32, String>,
 }
 
-/// Kills every group and tree this process is running, at once. For the second Ctrl-C.
+/// Kills every group and tree that this process is running, at once. For the second Ctrl-C.
 pub fn kill_everything_now() {
     let mut running = running();
     running.killed_all += 1;
@@ -37,8 +37,8 @@ pub fn kill_everything_now() {
     }
 }
 
-/// How many runs this process has started so far; `None` while one is under way. The same number twice
-/// says that nothing ran in between, but for what ended runs have left in the background.
+/// How many runs this process has started; `None` while a start is in progress. The same number
+/// twice means that nothing ran in between, except for background processes of ended runs.
 pub fn runs_started() -> Option<u64> {
     let running = running();
     (running.starting == 0 && running.leaders.is_empty()).then_some(running.started)
@@ -68,7 +68,7 @@ pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Re
     Ok(child)
 }
 
-/// Collects a leader's end, if it has ended, and takes it off the list.
+/// Reaps a leader if it has ended, and removes it from the list.
 pub(crate) fn collect(child: &ChildProcess) -> io::Result<Option<ExitStatus>> {
     let mut running = running();
     let status = child.try_wait();
@@ -78,15 +78,15 @@ pub(crate) fn collect(child: &ChildProcess) -> io::Result<Option<ExitStatus>> {
     status
 }
 
-/// The list, locked: nobody starts to be listed or is collected meanwhile.
+/// The list, locked: no leader is listed or reaped meanwhile.
 pub(crate) fn running() -> MutexGuard<'static, RunningLeaders> {
-    // Every change is one step, so a panic elsewhere leaves the list true.
+    // Every change is one step, so a panic elsewhere leaves the list correct.
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(target_os = "linux")]
 impl RunningLeaders {
-    /// Whether this is a leader, or may be one whose start is under way.
+    /// Whether this is a leader, or may be one whose start is in progress.
     pub(crate) fn may_lead(&self, process: &crate::process_table::Process, session: u32) -> bool {
         let looks_like_a_leader = process.pid == process.group && process.session == session;
         self.leaders.contains_key(&process.pid) || (self.starting > 0 && looks_like_a_leader)

@@ -1,13 +1,14 @@
-//! Starting a program with `posix_spawn`. All `unsafe` code of the program is in this file.
+//! Starts a program with `posix_spawn`. All `unsafe` code of the program is in this file.
 //!
-//! `std::process` calls `posix_spawn` too, but lets a child inherit which signals are ignored: a hook
-//! below `nohup` could not catch SIGHUP, and one in a pane of tmux would read an error from the terminal
-//! instead of being stopped. Its way to change that, `pre_exec`, forks, which costs 50 ms a start in
-//! a host of 1 GB. Here the child starts with default signals and none blocked, in a group of its own.
+//! `std::process` calls `posix_spawn` too, but lets a child inherit ignored signals: a hook below
+//! `nohup` could not catch SIGHUP, and one in a pane of tmux would read an error from the terminal
+//! instead of being stopped. Its way to change that, `pre_exec`, forks, which costs 50 ms per start
+//! in a host of 1 GB. Here the child starts with default signals and none blocked, in a group of
+//! its own.
 //!
-//! Why the `unsafe` blocks are sound: every pointer handed to the C library points to a value that lives
-//! until the call returns; attributes and file actions are initialised before they are used and
-//! destroyed once, by `Drop`; the lists of arguments and variables end with a null pointer.
+//! Why the `unsafe` blocks are sound: every pointer passed to the C library points to a value that
+//! lives until the call returns; attributes and file actions are initialised before they are used
+//! and destroyed once, by `Drop`; the lists of arguments and variables end with a null pointer.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,13 +26,13 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::pipes::ChildEnds;
 
-/// Signals that start with the default: all but those of real-time programs, which nothing ignores.
+/// Signals that are reset to the default: all except real-time signals, which no program ignores.
 const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=31;
 
-/// Room for the variables of an ordinary hook: ours twice, and what a shell of a desktop exports.
+/// Room for the variables of an ordinary hook: ours twice, and those of a desktop's shell.
 const ENVIRONMENT_STRINGS: usize = 160;
 
-/// A program, its arguments and its environment as the system wants them.
+/// A program, its arguments and its environment in the system's format.
 pub(crate) struct Program {
     path: CString,
     arguments: CStrings,
@@ -39,14 +40,14 @@ pub(crate) struct Program {
     working_dir: CString,
 }
 
-/// A process that we started and whose end was not collected yet.
+/// A process that we started and have not reaped yet.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     pid: Pid,
 }
 
 impl Program {
-    /// Where a name is in the environment more than once, the last one counts.
+    /// If a name occurs more than once in the environment, the last one counts.
     pub(crate) fn new<'a>(
         path: &Path,
         arguments: &[OsString],
@@ -118,14 +119,14 @@ impl ChildProcess {
         self.pid.as_raw_pid().cast_unsigned()
     }
 
-    /// Collects its end, if it has ended.
+    /// Reaps it, if it has ended.
     pub(crate) fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
         let ended = waitpid(Some(self.pid), WaitOptions::NOHANG)?;
         Ok(ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())))
     }
 }
 
-/// A stream on its way to a child, outside of the places 0, 1 and 2.
+/// A stream for a child, with a descriptor other than 0, 1 and 2.
 enum ChildStream<'a> {
     Borrowed(BorrowedFd<'a>),
     Copied(OwnedFd),
@@ -222,18 +223,18 @@ fn signals(all: impl Iterator<Item = c_int>) -> MaybeUninit<libc::sigset_t> {
     set
 }
 
-/// These functions return an error's number.
+/// Turns an error number into a result.
 fn check(number: c_int) -> io::Result<()> {
     if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number)) }
 }
 
-/// A text that ends with a NUL byte. One that holds another is an error.
+/// A text that ends with a NUL byte. Another NUL byte in it is an error.
 fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Texts in one piece of memory, each behind the other and with a NUL byte at its end: a hook has about a
-/// hundred variables, and memory of its own for each of them costs more than copying them all.
+/// Texts in one piece of memory, each with a NUL byte at its end: a hook has about a hundred
+/// variables, and an allocation for each costs more than copying them all.
 #[derive(Default)]
 struct CStrings {
     bytes: Vec<u8>,
@@ -241,7 +242,7 @@ struct CStrings {
 }
 
 impl CStrings {
-    /// Adds a text that consists of these parts. One that holds a NUL byte is an error.
+    /// Adds a text that consists of these parts. A NUL byte in it is an error.
     fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let start = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
@@ -254,7 +255,7 @@ impl CStrings {
         Ok(())
     }
 
-    /// A pointer to each text, and a null pointer at the end. They are valid while `self` is.
+    /// A pointer to each text, and a null pointer at the end. Valid as long as `self`.
     fn pointers(&self) -> Vec<*mut c_char> {
         let texts = self.starts.iter().map(|start| self.bytes[*start..].as_ptr().cast_mut().cast());
         texts.chain([ptr::null_mut()]).collect()

@@ -1,6 +1,6 @@
-//! From a [`Launch`] to a running child, or to the reason there is none.
+//! Turns a [`Launch`] into a running child, or returns why not.
 //!
-//! `spawn.rs` makes the call; here is what it needs, and what its failure means.
+//! `spawn.rs` makes the call; this file prepares it and explains its failure.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,62 +16,62 @@ use crate::pipes::Pipes;
 use crate::spawn::Program;
 use crate::{Launch, MARKER, running};
 
-/// How long a start waits for other runs to give file descriptors back.
+/// How long a start waits for other runs to release file descriptors.
 const DESCRIPTORS_WAIT_MAX: Duration = Duration::from_secs(5);
 const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why there is no child.
+/// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartFailure {
     /// There is no such program.
     #[error("`{}` does not exist", program.display())]
     ProgramMissing {
-        /// The program.
+        /// The program's path.
         program: PathBuf,
     },
-    /// Its first line names an interpreter that is not there.
+    /// The interpreter in its first line does not exist.
     #[error("`{}` names an interpreter that does not exist", program.display())]
     InterpreterMissing {
-        /// The program.
+        /// The program's path.
         program: PathBuf,
     },
     /// It may not be run.
     #[error("`{}` is not executable", program.display())]
     NotExecutable {
-        /// The program.
+        /// The program's path.
         program: PathBuf,
     },
-    /// There is no such folder to run in.
+    /// The working directory does not exist.
     #[error("the working directory `{}` does not exist", working_dir.display())]
     WorkingDirMissing {
-        /// The folder.
+        /// The directory's path.
         working_dir: PathBuf,
     },
-    /// The folder to run in is none.
+    /// The working directory is not a directory.
     #[error("the working directory `{}` is not a directory", working_dir.display())]
     WorkingDirNotADirectory {
-        /// The folder.
+        /// The path.
         working_dir: PathBuf,
     },
     /// Arguments and environment together are larger than the system allows.
     #[error("the arguments and environment of `{}` are too big for the system", program.display())]
     TooBig {
-        /// The program.
+        /// The program's path.
         program: PathBuf,
     },
     /// The system refused, for another reason.
     #[error("`{}` could not be started: {source}", program.display())]
     Other {
-        /// The program.
+        /// The program's path.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Starts the child. Its standard input is already on its way.
+/// Starts the child. As much of its standard input as fits is already written.
 pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartFailure> {
-    // A bare name would be looked for in PATH.
+    // A bare name would be searched in PATH.
     let program = if launch.program.components().count() == 1 && !launch.program.is_absolute() {
         Path::new(".").join(&launch.program)
     } else {
@@ -92,7 +92,7 @@ pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartF
             Ok((mut pipes, ends)) => {
                 match running::spawn(&prepared, &ends, &launch.run_id) {
                     Ok(child) => {
-                        // With the child's ends open here the output could never end.
+                        // If the child's ends stayed open here, the output could never end.
                         drop(ends);
                         pipes.feed(std::mem::take(&mut stdin));
                         return Ok((OwnedLeader::new(child, launch.run_id), pipes));
@@ -111,7 +111,7 @@ pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartF
     }
 }
 
-/// Tells apart what the system reports with one number.
+/// Distinguishes failures that the system reports with one number.
 fn failure(source: io::Error, program: &Path, working_dir: &Path) -> StartFailure {
     let place = working_dir.join(program);
     let (program, working_dir) = (program.to_owned(), working_dir.to_owned());

@@ -1,24 +1,24 @@
 //! A child that stops because it wants the terminal.
 //!
 //! It is not in the foreground group, so reading the terminal (or changing its settings, as a
-//! password prompt does) stops its whole group, and it would sit there until its deadline. The
-//! leader is usually stopped with it, and the system tells us by which signal. When it is not, the
-//! tree is searched, less often.
+//! password prompt does) stops its whole group, and it would stay stopped until its deadline.
+//! Usually the leader is stopped too, and the system reports the signal. If not, the tree is
+//! searched, less often.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::time::sleep;
 
-/// Between two looks at the leader. A child that ends sooner is never looked at.
+/// The interval for checking the leader. A child that ends sooner is never checked.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
-/// Every so many looks, the tree below the leader too.
+/// How many checks of the leader there are per search of the tree below it.
 #[cfg(target_os = "linux")]
 const LOOKS_PER_TREE_LOOK: u32 = 5;
 
-/// Returns when the leader or someone below it has stopped to use the terminal. Without a
-/// controlling terminal there is nothing to want, and it only waits.
+/// Returns when the leader or a process below it has stopped to use the terminal. Without a
+/// controlling terminal it waits forever.
 pub(crate) async fn wanted(leader: u32) {
     sleep(LOOK_PAUSE).await;
     let Some(pid) = Pid::from_raw(leader.cast_signed()) else {
@@ -47,9 +47,9 @@ fn leader_wants_it(leader: Pid) -> bool {
     signal == Some(Signal::TTIN.as_raw()) || signal == Some(Signal::TTOU.as_raw())
 }
 
-/// Looks at everyone below the leader. What stopped them cannot be seen from outside, so only who
-/// is stopped, in the background of our terminal, at two tree looks in a row counts. A job that is
-/// stopped in a terminal of its own, below `script` or tmux, wants nothing from ours.
+/// Searches the processes below the leader. What stopped them is not visible from outside, so only
+/// a process counts that is stopped in the background of our terminal in two searches in a row. A
+/// job that is stopped in a terminal of its own, below `script` or tmux, does not want ours.
 #[cfg(target_os = "linux")]
 struct TreeLooks {
     leader: u32,
@@ -61,7 +61,7 @@ struct TreeLooks {
 
 #[cfg(target_os = "linux")]
 impl TreeLooks {
-    /// None without a controlling terminal.
+    /// `None` without a controlling terminal.
     fn new(leader: u32) -> Option<Self> {
         let terminal = crate::process_table::process(std::process::id())?.terminal;
         let looks = TreeLooks { leader, terminal, looks: 0, stopped_before: Vec::new() };
@@ -88,7 +88,7 @@ impl TreeLooks {
             tree.extend(table.iter().filter(|process| process.parent == parent).map(|p| p.pid));
             seen += 1;
         }
-        // The leader itself is asked by `leader_wants_it`, which knows the signal.
+        // `leader_wants_it` checks the leader itself; it knows the signal.
         let below = |process: &&crate::process_table::Process| tree[1..].contains(&process.pid);
         table
             .iter()

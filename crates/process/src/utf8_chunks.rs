@@ -1,18 +1,18 @@
 //! Output as text, piece by piece.
 
-/// Makes text of bytes that come in pieces: a character that is split between two reads stays whole.
-/// What is no UTF-8 becomes U+FFFD.
+/// Turns bytes that come in pieces into text: a character that is split between two reads stays
+/// whole. Invalid UTF-8 becomes U+FFFD.
 #[derive(Debug, Default)]
 pub struct Utf8Chunks {
     unfinished: Vec<u8>,
 }
 
 impl Utf8Chunks {
-    /// Takes what was read, and gives what is text by now.
+    /// Takes bytes, and returns the text that is complete by now.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.unfinished.extend_from_slice(bytes);
         let unfinished = self.unfinished.utf8_chunks().last().map_or(0, |last| {
-            // What cannot become a character any more waits for nothing.
+            // Bytes that cannot become a character any more are not held back.
             let rest = last.invalid();
             let may_go_on = std::str::from_utf8(rest).is_err_and(|e| e.error_len().is_none());
             if may_go_on { rest.len() } else { 0 }
@@ -23,7 +23,7 @@ impl Utf8Chunks {
         text
     }
 
-    /// Nothing more comes: gives what was held back.
+    /// Ends the input: returns what was held back.
     pub fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.unfinished)).into_owned()
     }

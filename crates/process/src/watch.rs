@@ -1,4 +1,4 @@
-//! Looking on while a child runs: the one way news leaves [`run`](crate::run) before it returns.
+//! Watches a child while it runs: the only way news leaves [`run`](crate::run) before it returns.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ pub enum Stream {
     Stderr,
 }
 
-/// Changes what a child prints before anybody sees it or keeps it.
+/// Changes a child's output before it is shown or kept.
 pub trait OutputFilter: Send {
-    /// Takes what was read, and puts what may pass by now behind `out`. It may hold bytes back until
-    /// it has seen more.
+    /// Takes bytes, and appends what may pass to `out`. It may hold bytes back until it has seen
+    /// more.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>);
 
-    /// Nothing more comes: puts what it held back behind `out`.
+    /// Ends the input: appends what was held back to `out`.
     fn finish(&mut self, out: &mut Vec<u8>);
 }
 
-/// Looks on while the child runs. `()` looks away.
+/// Watches a running child. `()` ignores everything.
 pub trait Watch: Send {
-    /// What this stream has to pass before it is kept or shown. Asked once, before the child runs.
+    /// The filter for this stream. Called once, before the child runs.
     fn filter(&mut self, stream: Stream) -> Option<Box<dyn OutputFilter>> {
         let _ = stream;
         None
@@ -42,7 +42,8 @@ pub trait Watch: Send {
         None
     }
 
-    /// The leader has ended but something still holds the output open: is this all that is needed?
+    /// The leader has ended but some process still holds the output open. Returns whether this
+    /// output is enough.
     fn enough(&mut self, stdout: &Captured) -> bool {
         let _ = stdout;
         false

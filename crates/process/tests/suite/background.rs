@@ -1,4 +1,4 @@
-//! A child that ends in time keeps its background children, and they do not keep us.
+//! A child that ends in time keeps its background children, and they do not delay the run.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn a_background_child_that_holds_the_output_is_waited_for_only_as_long_as_
 
 #[tokio::test]
 async fn the_deadline_is_over_once_the_leader_has_ended() {
-    // A busy machine may need longer until it has; then there was a deadline for it.
+    // On a busy machine it may need longer than this deadline.
     for seconds in (0..7).map(|doubled| 1 << doubled) {
         let mut launch = bash(&format!(
             "(sleep {seconds}.5; echo more; exec sleep 1000 >/dev/null 2>&1) & echo $!"
@@ -44,7 +44,7 @@ async fn the_deadline_is_over_once_the_leader_has_ended() {
     panic!("the leader never ended in time");
 }
 
-/// Looks again only when the leader has ended, and notes what it is first asked about.
+/// Looks again only when the leader has ended, and notes the first output it is given.
 #[derive(Default)]
 struct Slow {
     leader: u32,

@@ -1,4 +1,4 @@
-//! The host changes its mind: a cancel, a dropped future, a second Ctrl-C.
+//! The host cancels: a token, a dropped future, a second Ctrl-C.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::situation::{
     state, wait_until,
 };
 
-/// A tree with one member of every kind, all of whom ignore SIGTERM.
+/// A tree with one member of every kind, all of which ignore SIGTERM.
 const STUBBORN_TREE: &str = "trap '' TERM; echo $$
     sleep 1000 & echo $!
     setsid sleep 1000 & echo $!
@@ -93,7 +93,7 @@ async fn alone_everything_is_killed() {
         assert!(matches!(ended.how, How::Killed { signal: 9 }), "{ended:?}");
         wait_until("the tree is dead", || ready.pids.iter().all(|pid| !is_alive(*pid)));
     }
-    // It is over for those who ran; the next one is a new one.
+    // The kill ends only the runs of that moment; the next one is new.
     assert_exited(&run_it(bash("exit 4")).await, 4);
 }
 

@@ -1,4 +1,4 @@
-//! The timeout bounds wall time and ends everyone the run started.
+//! The timeout bounds wall time and ends every process that the run started.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const SHORT_GRACE: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn a_compound_command_is_ended_at_its_timeout() {
-    // A busy machine needs longer until it has printed; then there is something to keep.
+    // A busy machine needs longer until it has printed; only then is there output to keep.
     for timeout in (0..9).map(|doubled| Duration::from_millis(200 << doubled)) {
         let mut launch = bash("echo before; sleep 1000; echo x");
         launch.timeout = timeout;

@@ -1,5 +1,5 @@
-//! Daemons that left the tree (they forked twice) without an environment that we could read are ended
-//! with their run.
+//! Daemons that left the tree (they forked twice) and have no readable environment are ended with
+//! their run.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ async fn a_daemon_without_an_environment_that_can_be_read_is_ended() {
     in_its_own_process(ALONE, |command| bash(&command)).await;
 }
 
-/// Root reads the environment of every process, so the test above cannot fail for a daemon that is not
-/// dumpable when root runs it.
+/// Root reads the environment of every process, so as root the test above cannot fail for a daemon
+/// that is not dumpable.
 #[tokio::test]
 async fn a_user_without_privileges_ends_such_a_daemon_too() {
     if !rustix::process::geteuid().is_root() {

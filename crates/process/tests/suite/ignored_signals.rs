@@ -1,4 +1,4 @@
-//! A program that was started to ignore signals goes on doing so, and its children don't.
+//! A program that was started to ignore signals continues to do so, and its children don't.
 
 use hookwright_process::IgnoredSignals;
 
@@ -39,12 +39,12 @@ async fn alone_children_start_with_the_default() {
     let ignored = IgnoredSignals::read();
     assert!(ignored.hangup());
     ignored.catch().unwrap();
-    // Signals 32 and 33 are the C library's own, which ignores them in whatever it starts.
+    // Signals 32 and 33 are the C library's own, which ignores them in everything it starts.
     let all_default = "grep -q '^SigIgn:.*[08]0000000$' /proc/self/status && exit 7";
     assert_exited(&run_it(bash(all_default)).await, 7);
     let caught = run_it(bash("trap 'exit 3' HUP; kill -HUP $$; exit 4")).await;
     assert_exited(&caught, 3);
-    // We go on.
+    // This program still ignores them.
     for name in IGNORED {
         let sent = run_it(bash(&format!("kill -{name} $PPID"))).await;
         assert_exited(&sent, 0);

@@ -1,7 +1,7 @@
-//! What `hookwright-process` promises, with real processes.
+//! The guarantees of `hookwright-process`, with real processes.
 //!
-//! Tests that look at or change this whole program (its descriptors, its children, its terminal)
-//! are `#[ignore]`d and run one by one in a process of their own, by a test beside them.
+//! Tests that read or change this whole program (its descriptors, its children, its terminal) are
+//! `#[ignore]`d. A test beside each runs it in a process of its own.
 
 mod background;
 mod cancelling;

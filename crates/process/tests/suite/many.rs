@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::situation::{assert_exited, bash, in_its_own_process, program, run_it, wait_until};
 
-/// Counts those who have printed something.
+/// Counts the runs that have printed something.
 struct Count {
     ready: Arc<AtomicUsize>,
     news: Arc<Notify>,
@@ -36,7 +36,7 @@ async fn five_hundred_runs_at_once_on_one_thread_all_succeed() {
     let gate = folder.path().join("gate");
     rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
-    // Both ends, so that neither this nor a child's opening waits.
+    // Both ends, so that neither this open nor a child's waits.
     let closed = std::fs::File::options().read(true).write(true).open(&gate).unwrap();
 
     let (ready, news) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));

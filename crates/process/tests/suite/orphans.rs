@@ -1,4 +1,4 @@
-//! A subreaper's orphans leave no zombies, and nobody's end is taken from its owner.
+//! A subreaper's orphans leave no zombies, and no owner loses its child's end.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -69,7 +69,7 @@ async fn alone_orphans_are_collected_as_they_end() {
     assert!(!collecting.is_finished());
 }
 
-/// Reaps while the leader's end has not been collected by its owner.
+/// Reaps before the leader's owner has.
 struct ReapsFirst;
 
 impl Watch for ReapsFirst {
@@ -114,7 +114,7 @@ async fn alone_ends_stay_with_their_owners() {
         let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::All, looking).err() == Some(rustix::io::Errno::CHILD)
     });
-    // What the documentation admits: a stranger in a group of its own is taken for an orphan.
+    // As documented: an unrelated child in a group of its own is mistaken for an orphan.
     let mut stranger = Command::new("/bin/true").process_group(0).spawn().unwrap();
     wait_until("a zombie", || state(stranger.id()) == Some('Z'));
     reap_orphans();

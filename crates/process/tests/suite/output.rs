@@ -1,4 +1,4 @@
-//! Input goes in, output comes out, whatever the child does with its pipes.
+//! Input goes in and output comes out, whatever the child does with its pipes.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ async fn a_signal_of_somebody_else_is_told_by_its_number() {
     assert!(matches!(ended.how, hookwright_process::How::Killed { signal: 10 }), "{ended:?}");
 }
 
-/// Lets a line out only once it is whole, in brackets; what is left at the end without.
+/// Passes a line only once it is complete, in brackets; an incomplete last line without them.
 #[derive(Default)]
 struct Lines {
     held: Vec<u8>,
@@ -136,7 +136,7 @@ impl OutputFilter for Lines {
     }
 }
 
-/// Wants a filter, and keeps what it is shown.
+/// Uses a filter, and keeps what it is shown.
 #[derive(Default)]
 struct Filtering {
     shown: Vec<u8>,

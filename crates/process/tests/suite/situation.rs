@@ -1,4 +1,4 @@
-//! What the tests share: a launch to vary, a watch that reacts to output, and bounded waits.
+//! Shared by the tests: a launch to vary, a watch that reacts to output, and bounded waits.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here takes on a busy machine, and shorter than the sleeps of the children.
+/// Longer than anything here takes on a busy machine, and shorter than the children's sleeps.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
 
-/// How long a wait for something that must happen may take.
+/// How long to wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn bash(script: &str) -> Launch {
@@ -20,7 +20,7 @@ pub(crate) fn bash(script: &str) -> Launch {
 }
 
 pub(crate) fn program(program: &str, args: &[&str]) -> Launch {
-    // Children must not inherit what the tests were started to ignore, as with nohup.
+    // Children must not inherit ignored signals of the test process, as with nohup.
     IgnoredSignals::read().catch().expect("signals can be caught");
     Launch {
         program: PathBuf::from(program),
@@ -46,7 +46,7 @@ pub(crate) async fn run_it(launch: Launch) -> Ended {
     run(launch, &mut (), &CancellationToken::new()).await
 }
 
-/// Runs until the child has printed `ready`, and lets its deadline come then.
+/// Runs until the child has printed `ready`, and then lets its deadline pass.
 pub(crate) async fn run_until_ready(launch: Launch) -> Ended {
     run(launch, &mut TimeIsUpWhenReady::default(), &CancellationToken::new()).await
 }
@@ -64,7 +64,7 @@ impl Watch for TimeIsUpWhenReady {
     }
 }
 
-/// Tells the test that the child runs, and everything it prints.
+/// Sends the start of the child and its output to the test.
 struct Tell {
     leader: Option<oneshot::Sender<u32>>,
     output: mpsc::UnboundedSender<String>,
@@ -78,7 +78,7 @@ impl Watch for Tell {
     }
 
     fn output(&mut self, _: Stream, bytes: &[u8]) -> Option<Duration> {
-        // A test that has heard enough does not listen any more.
+        // A test that has seen enough drops the receiver.
         let _ = self.output.send(String::from_utf8_lossy(bytes).into_owned());
         None
     }
@@ -146,7 +146,7 @@ pub(crate) fn kill(pid: u32) {
     sent.expect("it is there to be killed");
 }
 
-/// Waits until it is so. Nothing reports these changes of other processes, so it looks.
+/// Polls until it is so: nothing reports these changes of other processes.
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let patience = Instant::now() + PATIENCE;
     while !is_so() {
@@ -162,7 +162,7 @@ pub(crate) async fn in_its_own_process(test: &str, wrap: impl Fn(String) -> Laun
     in_its_own_process_of(&binary, test, wrap).await;
 }
 
-/// The same, where `binary` is a copy of this one.
+/// The same with `binary`, a copy of this one.
 pub(crate) async fn in_its_own_process_of(
     binary: &Path,
     test: &str,
@@ -180,7 +180,7 @@ pub(crate) fn command_of(test: &str) -> String {
 }
 
 fn command_of_binary(binary: &Path, test: &str) -> String {
-    // A coverage tool that watches this process wants to see that one too.
+    // A coverage tool that watches this process needs to see that one too.
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
     let profile = std::env::var("LLVM_PROFILE_FILE")
         .map(|file| format!("LLVM_PROFILE_FILE='{file}' "))

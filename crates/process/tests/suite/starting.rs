@@ -1,4 +1,4 @@
-//! When there is no child, the reason is told apart from every other reason.
+//! When a child does not start, each reason has its own error.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,8 @@ async fn a_file_that_is_not_executable_is_named() {
 async fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
-    // Not by this process: one that another test starts meanwhile has for a moment all files that are
-    // open here, and a file that somebody may still write to cannot be run.
+    // Written by another process: a child that another test starts meanwhile briefly inherits all
+    // files that are open here, and a file that is open for writing cannot be executed.
     let written =
         bash(&format!("echo '#!/nowhere/at/all' > '{0}'; chmod 755 '{0}'", script.display()));
     assert_exited(&run_it(written).await, 0);

@@ -64,7 +64,7 @@ async fn a_job_that_is_stopped_in_a_terminal_of_its_own_is_left_alone() {
 #[tokio::test]
 #[ignore = "needs a terminal; run by the test above"]
 async fn alone_a_job_is_stopped_in_a_terminal_of_its_own() {
-    // Longer than it takes to look at the tree twice.
+    // Longer than two searches of the tree take.
     let inner = "cat /dev/tty & sleep 2; kill -KILL $!; echo after";
     let ended = run_it(program("/usr/bin/script", &["-qec", inner, "/dev/null"])).await;
     assert!(matches!(ended.how, How::Exited { code: 0 }), "{ended:?}");
