@@ -1,51 +1,51 @@
-//! [`Answer`]: what a hook's output asks for, under one name for each thing.
+//! [`Answer`]: what a hook's output requests, with one name for each thing.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a hook says about the operation that its event announced.
+/// What a hook says about the announced operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerDecision {
-    /// Nobody needs to be asked. Written `allow` or `approve`.
+    /// Allow it without asking a person. Written `allow` or `approve`.
     Allow,
-    /// A person has to be asked. Written `ask`.
+    /// Ask a person first. Written `ask`.
     Ask,
     /// It must not happen. Written `deny` or `block`.
     Deny,
 }
 
-/// What one hook asks for. An empty answer asks for nothing.
+/// What one hook requests. An empty answer requests nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
     /// Allow, ask or deny the operation.
     pub decision: Option<AnswerDecision>,
-    /// Why; `feedback` stands on a line of its own below it.
+    /// The reason, followed by `feedback` on a line of its own.
     pub reason: Option<String>,
     /// `continue: false`: end the turn or the session.
     pub stop: bool,
     /// Why it has to end.
     pub stop_reason: Option<String>,
-    /// For the user.
+    /// A message for the user.
     pub system_message: Option<String>,
-    /// For the agent.
+    /// Context for the agent.
     pub additional_context: Vec<String>,
-    /// The context tells of a failure, so that the agent has to get it also when it has finished its work.
+    /// The context reports a failure, so the agent must get it even if it has finished its work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub must_reach_agent: bool,
-    /// The tool's input, rewritten.
+    /// The rewritten tool input.
     pub updated_input: Option<Value>,
-    /// The tool's output, rewritten.
+    /// The rewritten tool output.
     pub updated_output: Option<Value>,
-    /// Don't show this hook's output.
+    /// Hides this hook's output.
     pub suppress_output: bool,
-    /// Rules to add, when the hook answers a permission prompt.
+    /// Rules to add, if the hook answers a permission prompt.
     pub updated_permissions: Option<Value>,
 }
 
 impl Answer {
-    /// The operation must not happen, and why.
+    /// Denies the operation.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self {
             decision: Some(AnswerDecision::Deny),
@@ -54,46 +54,46 @@ impl Answer {
         }
     }
 
-    /// A person has to be asked, and why.
+    /// Requests a person's decision.
     pub fn ask(reason: impl Into<String>) -> Self {
         Self { decision: Some(AnswerDecision::Ask), reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Nobody needs to be asked.
+    /// Allows the operation without asking a person.
     pub fn allow() -> Self {
         Self { decision: Some(AnswerDecision::Allow), ..Self::default() }
     }
 
-    /// The turn or the session has to end, and why.
+    /// Ends the turn or the session.
     pub fn stop(reason: impl Into<String>) -> Self {
         Self { stop: true, stop_reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// The tool gets this input instead of its own.
+    /// Replaces the tool's input.
     pub fn rewrite(input: Value) -> Self {
         Self { updated_input: Some(input), ..Self::default() }
     }
 
-    /// The agent is told this.
+    /// Tells the agent something.
     pub fn context(text: impl Into<String>) -> Self {
         Self::default().with_context(text)
     }
 
-    /// The same answer, and the agent is told this as well.
+    /// Adds context for the agent.
     #[must_use]
     pub fn with_context(mut self, text: impl Into<String>) -> Self {
         self.additional_context.push(text.into());
         self
     }
 
-    /// The same answer, and the user is told this.
+    /// Adds a message for the user.
     #[must_use]
     pub fn with_message(self, text: impl Into<String>) -> Self {
         Self { system_message: Some(text.into()), ..self }
     }
 
-    /// Only what restricts or adds: deny, ask, `continue: false`, contexts and messages. What is
-    /// left of an answer that stood among other text or came with a failing exit code.
+    /// Keeps only what restricts or adds: deny, ask, `continue: false`, contexts and messages. For
+    /// an answer among other text or with a failing exit code.
     pub fn restricting(self) -> Self {
         Self {
             decision: self.decision.filter(|decision| *decision != AnswerDecision::Allow),

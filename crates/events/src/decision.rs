@@ -1,8 +1,8 @@
-//! [`Decision`]: what the host must do now that its hooks have answered, and how the answers of
+//! [`Decision`]: what the host must do after its hooks have answered, and how the answers of
 //! several hooks become one.
 //!
-//! Three different things stay apart: deny this operation (`Block`), end this turn or session
-//! (`Stop`), end the pipeline (`Abort`).
+//! Three things stay separate: deny this operation (`Block`), end this turn or session (`Stop`),
+//! end the pipeline (`Abort`).
 
 use serde_json::{Value, json};
 
@@ -11,38 +11,38 @@ use crate::{Event, Report};
 /// What the host must do. Contexts and messages travel beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Go on, with the tool's input replaced if a hook rewrote it.
+    /// Continue, with the tool's input replaced if a hook rewrote it.
     Proceed {
-        /// The tool's input as a hook rewrote it.
+        /// The tool's input, if a hook rewrote it.
         rewritten_input: Option<Value>,
     },
-    /// Go on, and nobody needs to be asked.
+    /// Continue without asking a person.
     Allow {
-        /// Why.
+        /// The hook's reason.
         reason: Option<String>,
-        /// The tool's input as a hook rewrote it.
+        /// The tool's input, if a hook rewrote it.
         rewritten_input: Option<Value>,
     },
-    /// A person has to be asked first, about the input as it was rewritten.
+    /// Ask a person first, about the rewritten input.
     Ask {
-        /// Why.
+        /// The hook's reason.
         reason: Option<String>,
-        /// The tool's input as a hook rewrote it.
+        /// The tool's input, if a hook rewrote it.
         rewritten_input: Option<Value>,
     },
-    /// Do not do what the event announced; the agent is shown why.
+    /// Do not do what the event announced; show the agent why.
     Block {
-        /// Why.
+        /// The hook's reason.
         reason: String,
     },
     /// End the turn or the session.
     Stop {
-        /// Why.
+        /// The hook's reason.
         reason: String,
     },
     /// End the pipeline.
     Abort {
-        /// Why.
+        /// The hook's reason.
         reason: String,
     },
 }
@@ -59,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// The rewritten input, where the operation may still happen.
+    /// The rewritten input, if the operation may still happen.
     pub fn rewritten_input(&self) -> Option<&Value> {
         match self {
             Verdict::Proceed { rewritten_input }
@@ -79,29 +79,29 @@ impl Verdict {
     }
 }
 
-/// What the host must do, and what travels beside it.
+/// A verdict, and what travels beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The strongest thing any hook asked for.
+    /// The strongest verdict of any hook.
     pub verdict: Verdict,
-    /// For the agent, in configuration order.
+    /// Contexts for the agent, in configuration order.
     pub additional_context: Vec<String>,
-    /// For the user, in configuration order.
+    /// Messages for the user, in configuration order.
     pub system_messages: Vec<String>,
-    /// The tool's output as a hook rewrote it.
+    /// The tool's output, if a hook rewrote it.
     pub updated_output: Option<Value>,
-    /// A hook asked that output not be shown.
+    /// A hook requested to hide output.
     pub suppress_output: bool,
-    /// Output on its way into the agent's next prompt.
+    /// Output for the agent's next prompt.
     pub piped_output: String,
-    /// The agent gets that output as it is, without a word of ours around it.
+    /// The agent gets that output unchanged, without an added text.
     pub piped_raw: bool,
-    /// What the agent is told is more than news of a success, so that it has to be told also when it has
-    /// finished its work.
+    /// The message to the agent is more than news of a success, so the agent must get it even if it
+    /// has finished its work.
     pub must_reach_agent: bool,
-    /// A hook whose dialect lets a session survive its errors has looked at this one.
+    /// A hook whose dialect lets a session survive its errors has handled this one.
     pub survives_error: bool,
-    /// Rules to add, when a hook answered a permission prompt.
+    /// Rules to add, if a hook answered a permission prompt.
     pub updated_permissions: Option<Value>,
 }
 
@@ -123,7 +123,7 @@ impl Default for Decision {
 }
 
 impl Decision {
-    /// One decision from those of several hooks, given in configuration order: the strongest
+    /// Combines the decisions of several hooks, given in configuration order: the strongest
     /// verdict, among equals the first; the last rewrite; every context and message.
     pub fn combine(parts: impl IntoIterator<Item = Decision>) -> Decision {
         let mut whole = Decision::default();
@@ -148,8 +148,9 @@ impl Decision {
         whole
     }
 
-    /// Adds output for the agent. Raw output is joined by a line's end whatever it ends with; beside
-    /// output that is not raw it is not either. Raw output always reaches the agent, so both do then.
+    /// Adds output for the agent. Raw outputs are joined by a line end, whatever they end with.
+    /// Beside output that is not raw, raw output becomes normal. Raw output always reaches the
+    /// agent, so both do then.
     fn pipe(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
             return;
@@ -166,8 +167,8 @@ impl Decision {
         self.piped_output.push_str(text);
     }
 
-    /// The decision behind a record. What a record leaves out (the rules of an answered permission
-    /// prompt, if there were none) is empty.
+    /// Reads a decision from its record. Fields that a record omits (the rules of an answered
+    /// permission prompt, if there were none) are empty.
     pub fn from_record(record: &Value) -> Decision {
         let text = |key: &str| record[key].as_str().map(str::to_owned);
         let texts = |key: &str| -> Vec<String> {
@@ -203,8 +204,8 @@ impl Decision {
         }
     }
 
-    /// The record that `fire --json` prints. Whoever reads only `decision` is safe: where the
-    /// operation can be blocked, an end of session or pipeline is a block as well.
+    /// The record that `fire --json` prints. A reader of `decision` alone is safe: if the operation
+    /// can be blocked, an end of session or pipeline is a block as well.
     pub fn record(&self, event: &Event, hooks: &[Report]) -> Value {
         let can_block = event.name.power().can_block();
         let stopped = if can_block { Some("block") } else { None };

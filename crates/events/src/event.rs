@@ -14,19 +14,19 @@ use crate::{field, tool};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EventName(pub(crate) KnownAs);
 
-/// What is known of a name.
+/// Where a name is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum KnownAs {
-    /// It is in the table.
+    /// In the table.
     TableRow(TableRow),
-    /// It is in the table of the open domains.
+    /// In the table of open domains.
     OpenRow(OpenRow),
-    /// It is in no table.
+    /// In no table.
     Other(Box<str>),
 }
 
 impl EventName {
-    /// The event behind a canonical name, an alias, or a name of an open domain.
+    /// Resolves a canonical name, an alias, or a name of an open domain.
     pub fn resolve(name: &str) -> Option<Self> {
         if let Some(spec) = table::resolve(name) {
             return Some(Self::from(spec));
@@ -37,7 +37,7 @@ impl EventName {
         (!action.is_empty() && action.bytes().all(plain)).then(|| Self::canonical(name))
     }
 
-    /// The event with exactly this name, whether a table has it or not.
+    /// The event with exactly this name, in a table or not.
     fn canonical(name: &str) -> Self {
         let in_table = TableRow::named(name).map(KnownAs::TableRow);
         let known = in_table.or_else(|| OpenRow::named(name).map(KnownAs::OpenRow));
@@ -61,7 +61,7 @@ impl EventName {
         }
     }
 
-    /// What hooks can do here. An event of an open domain that is not known is only observed.
+    /// What hooks can do at this event. An unknown event of an open domain is only observed.
     pub fn power(&self) -> Power {
         match &self.0 {
             KnownAs::TableRow(row) => row.spec().power,
@@ -70,7 +70,7 @@ impl EventName {
         }
     }
 
-    /// The data field that a third name segment or a matcher looks at.
+    /// The data field that a third name segment or a matcher compares.
     pub fn subject_field(&self) -> Option<&'static str> {
         match &self.0 {
             KnownAs::TableRow(row) => row.spec().subject,
@@ -79,8 +79,8 @@ impl EventName {
         }
     }
 
-    /// The name a hook reads as `hook_event_name`: that of [`table::HOOK_EVENT_NAMES`] where it has
-    /// one.
+    /// The name that a hook reads as `hook_event_name`: that of [`table::HOOK_EVENT_NAMES`] if it
+    /// has one.
     pub fn hook_event_name(&self) -> Cow<'_, str> {
         let name = match &self.0 {
             KnownAs::TableRow(row) => {
@@ -113,7 +113,7 @@ impl Serialize for EventName {
     }
 }
 
-/// Any text is a name here: a record may come from a version that knows more events.
+/// Accepts any text: a record may come from a version that knows more events.
 impl<'de> Deserialize<'de> for EventName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::canonical(&Cow::<str>::deserialize(deserializer)?))
@@ -129,9 +129,9 @@ impl fmt::Display for EventName {
 /// Something that happened or is about to, with its data under canonical field names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Which event it is.
+    /// The event's name.
     pub name: EventName,
-    /// Its data. Known fields have their canonical names; others travel along as they came.
+    /// The data. Known fields have their canonical names; others are kept unchanged.
     pub data: Map<String, Value>,
 }
 
@@ -141,8 +141,8 @@ impl Event {
         Self { name, data: field::normalise(data) }
     }
 
-    /// An event by its canonical name or an alias, with its data as a JSON object; `null` stands for
-    /// no data.
+    /// An event by its canonical name or an alias, with its data as a JSON object; `null` means no
+    /// data.
     ///
     /// ```
     /// use hookwright_events::Event;
@@ -166,14 +166,14 @@ impl Event {
         }
     }
 
-    /// What a third name segment or a `matcher` looks at; a tool by our name for it.
+    /// What a third name segment or a `matcher` compares; for a tool, its canonical name.
     pub fn subject(&self) -> Option<&str> {
         let field = self.name.subject_field()?;
         let value = Some(self.data.get(field)?.as_str()?.trim()).filter(|text| !text.is_empty())?;
         Some(if field == "tool_name" { tool::canonical(value) } else { value })
     }
 
-    /// Every spelling of the subject a pattern may have meant: as it came, ours, other agents'.
+    /// Every spelling of the subject that a pattern may use: as received, canonical, other agents'.
     pub fn subject_spellings(&self) -> Vec<&str> {
         let Some(field) = self.name.subject_field() else { return Vec::new() };
         let Some(given) = self.data.get(field).and_then(Value::as_str).map(str::trim) else {
@@ -186,12 +186,12 @@ impl Event {
         all
     }
 
-    /// A data field as text, if it is there and is text.
+    /// A data field, if it is text.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.data.get(field).and_then(Value::as_str)
     }
 
-    /// A text somewhere in the data, by its JSON pointer: `/tool_input/command`.
+    /// A text in the data, by its JSON pointer: `/tool_input/command`.
     pub fn text_at(&self, pointer: &str) -> Option<&str> {
         let (field, rest) = match pointer.strip_prefix('/')?.split_once('/') {
             Some((field, _)) => (field, &pointer[field.len() + 1..]),
@@ -202,17 +202,17 @@ impl Event {
     }
 }
 
-/// Why there is no such event.
+/// Why an event is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventError {
-    /// No event is called like that.
+    /// No event has this name.
     UnknownName {
-        /// The name.
+        /// The unknown name.
         name: String,
     },
-    /// Its data are no JSON object.
+    /// The data are not a JSON object.
     NoObject {
-        /// What they are.
+        /// The JSON type of the data.
         found: &'static str,
     },
 }

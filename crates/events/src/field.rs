@@ -1,19 +1,19 @@
-//! The one table of data fields: a name for each thing, its other spellings, its meaning.
+//! The one table of data fields: a name for each, its other spellings, its meaning.
 //!
-//! Where Claude Code's hooks have a field for the thing, its name is ours, so that the JSON a native
-//! hook reads is a superset of theirs. Any field here is also a variable: `tool_name` is
-//! `${TOOL_NAME}` and `${HOOKWRIGHT_TOOL_NAME}`. Fields that are not here travel in the JSON only,
-//! so data can never name a variable that steers the shell (`path`, `bash_env`, `ld_preload`).
-//! Case and underscores never matter: `toolName` and `TOOL_NAME` are `tool_name`.
+//! If Claude Code's hooks have a field for the same thing, its name is used, so that the JSON of a
+//! native hook is a superset of theirs. Every field here is also a variable: `tool_name` is
+//! `${TOOL_NAME}` and `${HOOKWRIGHT_TOOL_NAME}`. Other fields travel in the JSON only, so data can
+//! never name a variable that controls the shell (`path`, `bash_env`, `ld_preload`). Case and
+//! underscores are ignored: `toolName` and `TOOL_NAME` are `tool_name`.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a field's value looks like.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldKind {
-    /// Text.
+    /// Any text.
     Text,
     /// A number.
     Number,
@@ -30,16 +30,16 @@ pub enum FieldKind {
 /// One data field.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct FieldSpec {
-    /// Its one name, in snake_case.
+    /// The canonical name, in snake_case.
     pub name: &'static str,
-    /// Other spellings, accepted from any host and normalised at the edge.
+    /// Other spellings, accepted from any host and normalised on input.
     pub aliases: &'static [&'static str],
-    /// What its value looks like.
+    /// The type of its value.
     pub kind: FieldKind,
-    /// Whether its value may be any text: somebody's words, a command, a file's name. Where it is not,
-    /// it is a number, one of a few words, or a name that a configuration or a program made.
+    /// Whether its value may be any text: a prompt, a command, a file name. Otherwise it is a
+    /// number, one of a few words, or a name that a configuration or a program made.
     pub is_free_text: bool,
-    /// One line of meaning.
+    /// The meaning, in one line.
     pub meaning: &'static str,
 }
 
@@ -91,12 +91,13 @@ pub const EVERYWHERE: &[&str] = &[
     "last_decision",
 ];
 
-/// Fields that name the piece of work of an execution. Events that a hook within the execution fires
-/// carry them too.
+/// Fields that describe the work item of an execution. Events that a hook within the execution
+/// fires carry them too.
 pub const OF_WORK: &[&str] =
     &["issue_number", "issue_title", "issue_file", "plan_file", "task_id", "task_content"];
 
-/// What agents send beside these, and what an event says of itself. It travels in the JSON only.
+/// Further fields that agents send, and what an event says about itself. They travel in the JSON
+/// only.
 const BESIDE: &[&str] = &[
     "background_tasks",
     "context_limit",
@@ -131,7 +132,7 @@ const BESIDE: &[&str] = &[
     "version",
 ];
 
-/// Whether an event may have a field of this spelling, as far as we know.
+/// Whether an event may have a field of this spelling, as far as known.
 pub fn is_known(spelling: &str) -> bool {
     canonical(spelling).is_some() || BESIDE.iter().any(|name| letters(name).eq(letters(spelling)))
 }
@@ -231,7 +232,7 @@ pub fn named(name: &str) -> Option<&'static FieldSpec> {
     FIELDS.iter().find(|field| field.name == name)
 }
 
-/// The canonical name behind any spelling of a field we know: `toolName`, `ToolName`, `TOOL_NAME`.
+/// The canonical name of a known field in any spelling: `toolName`, `ToolName`, `TOOL_NAME`.
 pub fn canonical(spelling: &str) -> Option<&'static str> {
     if let Some(field) = named(spelling) {
         return Some(field.name);
@@ -243,19 +244,19 @@ pub fn canonical(spelling: &str) -> Option<&'static str> {
         .map(|field| field.name)
 }
 
-/// A name without what tells its spellings apart.
+/// A name without the characters in which spellings differ.
 fn letters(name: &str) -> impl Iterator<Item = u8> + '_ {
     name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase())
 }
 
-/// The same data under canonical names. Where both spellings are there, the canonical one keeps
-/// its value and the other stays beside it: nothing is lost.
+/// The data under canonical names. If both spellings are present, the canonical one keeps its value
+/// and the other is kept beside it: nothing is lost.
 pub fn normalise(data: Map<String, Value>) -> Map<String, Value> {
     let foreign = |name: &str| canonical(name).filter(|canonical| *canonical != name);
     if !data.keys().any(|name| foreign(name).is_some()) {
         return data;
     }
-    // `null` says nothing, so it takes no name.
+    // `null` is no value, so it takes no name.
     let taken: Vec<String> =
         data.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
     let mut normal = Map::with_capacity(data.len());
@@ -267,7 +268,7 @@ pub fn normalise(data: Map<String, Value>) -> Map<String, Value> {
             {
                 normal.insert(ours.to_owned(), value)
             }
-            // A name of ours without a value must not undo what another spelling gave it.
+            // A canonical field without a value must not overwrite one from another spelling.
             None if value.is_null() && normal.contains_key(&name) => None,
             _ => normal.insert(name, value),
         };

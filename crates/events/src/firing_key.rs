@@ -1,27 +1,27 @@
-//! [`FiringKey`]: the name of a firing in a session's journal. This is the one place that writes such
-//! names and reads them.
+//! [`FiringKey`]: the name of a firing in a session's journal. Only this file writes and parses
+//! such names.
 //!
-//! A key says at which point of a session's course an event was fired, so that a resumed session finds
-//! the firing again. Keys are stored: a form that was written once has to be read for ever. A key that
-//! this version does not know is kept as it is ([`Point::Unknown`]).
+//! A key says at which point of a session's course an event was fired, so that a resumed session
+//! finds the firing again. Keys are stored: every form ever written must stay readable. A key that
+//! this version does not know is kept unchanged ([`Point::Unknown`]).
 //!
 //! | key | the firing of |
 //! |---|---|
-//! | `session:start/0` | the session's start, after so many ends |
+//! | `session:start/0` | the session's start, after this number of ends |
 //! | `session:stop/1` | the question whether the session may stop, counted from 1 |
-//! | `closing/session:end/0/completed` | one of the last events, after so many ends, with this status |
-//! | `closing/user:interrupt/0/interrupted-2` | the same after an interrupt, and so many resumes |
+//! | `closing/session:end/0/completed` | one of the last events, after this number of ends, with this status |
+//! | `closing/user:interrupt/0/interrupted-2` | the same after an interrupt, and this number of resumes |
 //! | `stage:start/0`, `stage:complete/0` | a stage, counted from 0 |
 //! | `iteration:complete/0/3` | an iteration of a stage, counted from 1 |
-//! | `iteration:complete/0/3/1` | the same, done again for the first time |
+//! | `iteration:complete/0/3/1` | the same, repeated for the first time |
 //! | `turn/0/3/2/7` | the seventh event that an agent's driver fired in the second attempt of that iteration |
-//! | `execution:pre_start/0/2` | a piece of work of a stage, counted from 1 |
+//! | `execution:pre_start/0/2` | a work item of a stage, counted from 1 |
 //! | `task:complete/TAS-3/2` | a task that a caller completes, at the second request |
-//! | `task:complete/TAS-3/0-2/after` | a task that was a piece of work; of hooks that come after the fact |
+//! | `task:complete/TAS-3/0-2/after` | a task that was a work item; of hooks that run after the fact |
 //! | `12/commit#1/git:post_commit` | an event that a hook of the firing 12 fired, in its first try |
 //!
-//! `/again-1` follows where a hook has ended the session at this point and the rest of its hooks is fired
-//! when the session is resumed.
+//! `/again-1` is appended if a hook ended the session at this point and its remaining hooks are
+//! fired when the session is resumed.
 
 mod task_firing;
 
@@ -32,19 +32,19 @@ use std::str::FromStr;
 use crate::{EventName, SessionStatus, TurnName};
 pub use task_firing::{Occasion, TaskFiring, TaskHooks};
 
-/// Between a point and how often the session was ended there.
+/// Separates a point from how often the session was ended there.
 const AGAIN: &str = "/again-";
 
 /// The name of a firing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FiringKey {
-    /// Where in the course of the session.
+    /// The point in the session's course.
     pub point: Point,
-    /// How often hooks have ended the session at this point before.
+    /// How often hooks have ended the session at this point.
     pub again: u32,
 }
 
-/// A point in the course of a session at which an event is fired. Stages are counted from 0.
+/// A point in a session's course at which an event is fired. Stages are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Point {
     /// The session starts.
@@ -52,77 +52,77 @@ pub enum Point {
         /// How often it has ended before.
         endings: u32,
     },
-    /// Its hooks are asked whether it may stop.
+    /// Hooks decide whether it may stop.
     SessionStop {
-        /// For which time, from 1.
+        /// The number of the question, from 1.
         time: u32,
     },
-    /// It comes to its end.
+    /// The session ends.
     Closing {
-        /// Which of the last events.
+        /// One of the last events.
         event: ClosingEvent,
         /// How often it has ended before.
         endings: u32,
-        /// How it ends.
+        /// The status with which it ends.
         status: SessionStatus,
-        /// After an interrupt: how often it was resumed before.
+        /// After an interrupt: how often it was resumed.
         resumes: Option<u32>,
     },
     /// A stage starts.
     StageStart {
-        /// Which one.
+        /// The stage, from 0.
         stage: usize,
     },
     /// A stage has ended.
     StageComplete {
-        /// Which one.
+        /// The stage, from 0.
         stage: usize,
     },
-    /// An iteration.
+    /// An iteration starts, completes or fails.
     Iteration {
-        /// Its start or its end.
+        /// The event.
         event: IterationEvent,
-        /// Of which stage.
+        /// The stage, from 0.
         stage: usize,
-        /// From 1.
+        /// The iteration, from 1.
         iteration: u32,
-        /// How often it is done again after it failed.
+        /// How often it was repeated after a failure.
         redone: u32,
     },
-    /// The driver of an agent has fired an event during a turn.
+    /// An agent's driver fired an event during a turn.
     InTurn {
-        /// Of which stage.
+        /// The stage, from 0.
         stage: usize,
-        /// From 1; 0 delivers raw output of hooks after the last one.
+        /// The iteration, from 1; 0 delivers raw output of hooks after the last one.
         iteration: u32,
-        /// Which attempt of the turn, from 1.
+        /// The attempt of the turn, from 1.
         attempt: u32,
-        /// Which event of this attempt, from 1.
+        /// The number of the event in this attempt, from 1.
         number: u32,
     },
-    /// A piece of work.
+    /// A work item is started or ended.
     Execution {
-        /// Which point of it.
+        /// The event.
         event: ExecutionEvent,
-        /// Of which stage.
+        /// The stage, from 0.
         stage: usize,
-        /// From 1.
+        /// The execution, from 1.
         execution: u32,
     },
     /// A task is completed.
     Task(TaskFiring),
-    /// A hook has fired the event.
+    /// A hook fired the event.
     Below {
-        /// The number of the firing in which the hook runs.
+        /// The number of the hook's firing.
         firing: u64,
-        /// The hook, behind the firings between that one and this, if there are any.
+        /// The hook, after the firings in between, if any.
         hook: String,
-        /// Which try of the hook, from 1.
+        /// The try of the hook, from 1.
         attempt: u32,
-        /// The event.
+        /// The event's name.
         event: String,
     },
-    /// This version does not know it.
+    /// A key that this version does not know.
     Unknown(String),
 }
 
@@ -156,9 +156,9 @@ macro_rules! events {
 events! {
     /// The last events of a session.
     ClosingEvent {
-        /// A person has interrupted it.
+        /// A person interrupted it.
         UserInterrupt => USER_INTERRUPT,
-        /// It stops, whatever its hooks say about that.
+        /// It stops, whatever its hooks say.
         SessionStop => SESSION_STOP,
         /// It has ended.
         SessionEnd => SESSION_END,
@@ -178,9 +178,9 @@ events! {
 }
 
 events! {
-    /// The events of a piece of work.
+    /// The events of a work item.
     ExecutionEvent {
-        /// It was taken, and may be refused.
+        /// It was taken, and hooks may refuse it.
         PreStart => EXECUTION_PRE_START,
         /// It begins.
         PostStart => EXECUTION_POST_START,
@@ -191,20 +191,20 @@ events! {
     }
 }
 
-/// Begins the key of one of the last events.
+/// The prefix of the last events' keys.
 const CLOSING: &str = "closing";
 
-/// Begins the key of an event that the driver of an agent has fired.
+/// The prefix for events fired by an agent's driver.
 const TURN: &str = "turn";
 
 impl FiringKey {
-    /// The key of an event that a hook fires: `within` is the number of the firing that the hook runs in,
-    /// or the key of that firing if a hook has fired it. After a crash the same try has the same key.
+    /// The key of an event that a hook fires. `within` is the number of the hook's firing, or its
+    /// key if a hook fired that one too. After a crash the same try has the same key.
     pub fn below(within: &str, hook: &str, attempt: u32, event: &str) -> Self {
         Self::parse(&format!("{within}/{hook}#{attempt}/{event}"))
     }
 
-    /// The key that is written so.
+    /// Parses a key. An unknown one becomes [`Point::Unknown`].
     pub fn parse(key: &str) -> Self {
         let (point, again) = match key.rsplit_once(AGAIN) {
             Some((point, again)) => (point, again.parse().ok().filter(|again| *again > 0)),
@@ -217,7 +217,7 @@ impl FiringKey {
         }
     }
 
-    /// The event that is fired at this point, if that is known.
+    /// The event of this point, if known.
     pub fn event(&self) -> Option<EventName> {
         Some(match &self.point {
             Point::SessionStart { .. } => EventName::SESSION_START,
@@ -233,7 +233,7 @@ impl FiringKey {
         })
     }
 
-    /// The stage (from 0) whose hooks are fired. The session's own events belong to none.
+    /// The stage (from 0) whose hooks are fired; `None` for the session's own events.
     pub fn stage(&self) -> Option<usize> {
         match self.point {
             Point::StageStart { stage }
@@ -250,7 +250,7 @@ impl FiringKey {
         }
     }
 
-    /// The iteration at whose start the event is fired, if it is.
+    /// The turn, if this is the start of an iteration.
     pub fn starting_turn(&self) -> Option<TurnName> {
         match self.point {
             Point::Iteration { event: IterationEvent::Start, stage, iteration, .. } => {
@@ -260,7 +260,7 @@ impl FiringKey {
         }
     }
 
-    /// The firing and the hook by which the event was fired, if a hook fired it.
+    /// The firing and the hook that fired the event, if a hook did.
     pub fn fired_by(&self) -> Option<(u64, &str)> {
         match &self.point {
             Point::Below { firing, hook, .. } => Some((*firing, hook)),
@@ -268,7 +268,7 @@ impl FiringKey {
         }
     }
 
-    /// The task that is completed, if it is about one.
+    /// The completed task, if it is about one.
     pub fn task(&self) -> Option<TaskFiring> {
         match self.point {
             Point::Task(firing) => Some(firing),
@@ -333,7 +333,7 @@ impl fmt::Display for FiringKey {
 }
 
 impl Point {
-    /// `None` where this version would not write the same again.
+    /// `None` if this version would write it differently.
     fn parse(key: &str) -> Option<Self> {
         let (first, rest) = key.split_once('/')?;
         let rest: Vec<&str> = rest.split('/').collect();

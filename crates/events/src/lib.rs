@@ -1,21 +1,21 @@
-//! The words that Hookwright's crates share: plain data and serde, no async, no files, no clock.
+//! The types that Hookwright's crates share: plain data and serde, no async, no files, no clock.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`event`] | [`Event`]: something that happened or is about to |
 //! | [`table`] | the one table of event names, aliases, powers, subjects and fields |
 //! | [`field`] | the one table of data fields, their aliases and meanings |
-//! | [`tool`] | the tools' names, ours and other agents' |
-//! | [`answer`] | [`Answer`]: what a hook's output asks for |
+//! | [`tool`] | the canonical names of tools, and other agents' |
+//! | [`answer`] | [`Answer`]: what a hook's output requests |
 //! | [`decision`] | [`Decision`]: what the host must do, and how several answers become one |
 //! | [`outcome`] | [`Outcome`]: how one action ended |
 //! | [`report`] | [`Report`]: the record of one hook's run |
-//! | [`turn`] | [`TurnResult`]: what came of an agent's turn, and what it used |
+//! | [`turn`] | [`TurnResult`]: the result of an agent's turn, and what it used |
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
 //! | [`session_status`] | [`SessionStatus`]: what a session is doing, or how it ended |
 //! | [`task`] | [`Task`]: something to do in a project |
-//! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
-//! | [`visible_text`] | text that others wrote, made safe to look at |
+//! | [`work_item`] | [`WorkItem`]: one item of a queue |
+//! | [`visible_text`] | untrusted text, made safe to display |
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
 

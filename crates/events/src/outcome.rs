@@ -1,7 +1,7 @@
-//! [`Outcome`]: how one action ended. A hook that fails is news, not an error of ours.
+//! [`Outcome`]: how one action ended. A failing hook is a result, not an error of the engine.
 //!
-//! Outcomes are journalled, and a resumed run is the same machine fed with them, so they hold all
-//! that a decision can depend on.
+//! Outcomes are journalled, and a resumed run is the same machine fed with them, so they contain
+//! everything that a decision can depend on.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::Answer;
 
-/// What an action printed, as text; bounded by the limit on kept output.
+/// The output of an action, as text; bounded by the limit on kept output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Output {
@@ -20,27 +20,27 @@ pub struct Output {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// Bytes of standard output that were counted, not kept.
+    /// Bytes of standard output that were not kept.
     pub stdout_left_out: u64,
-    /// Bytes of standard error that were counted, not kept.
+    /// Bytes of standard error that were not kept.
     pub stderr_left_out: u64,
-    /// A background child still held the output when we stopped waiting for its end.
+    /// A background child still held the output open when the wait for its end was over.
     pub held: bool,
 }
 
-/// How one action ended, by what did its work.
+/// How one action ended, by what did the work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
     /// A process; or an action of any type that did not start or was ended early.
     Process(ProcessOutcome),
-    /// An action that knows what its programs mean.
+    /// An action that interprets the results of its programs.
     Work(WorkOutcome),
-    /// A request.
+    /// An HTTP request.
     Request(RequestOutcome),
-    /// A person.
+    /// A person's answer.
     Person(PersonOutcome),
-    /// A function.
+    /// A function of the host's program.
     Function(FunctionOutcome),
 }
 
@@ -48,21 +48,21 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessOutcome {
-    /// The command ended by itself.
+    /// The process ended by itself.
     Exited {
         /// Its exit code.
         code: i32,
         /// What it printed.
         output: Output,
     },
-    /// It ran past its deadline and was ended, with all that it had started.
+    /// It exceeded its deadline and was ended, with everything that it had started.
     TimedOut {
         /// The deadline, in milliseconds.
         after_ms: u64,
         /// What it had printed by then.
         output: Output,
     },
-    /// A signal that we did not send ended it.
+    /// It was ended by a signal that we did not send.
     Killed {
         /// The signal's number.
         signal: i32,
@@ -81,91 +81,90 @@ pub enum ProcessOutcome {
     },
     /// It could not be started.
     NotStarted {
-        /// Why, as a clause: `program … not found`.
+        /// The reason, as a clause: `program … not found`.
         cause: String,
     },
 }
 
-/// How an action ended that knows what its programs mean.
+/// How an action ended that interprets the results of its programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkOutcome {
-    /// An action that knows what its programs mean has done its work. What they printed is no
-    /// answer.
+    /// It has done its work. Its programs' output is not an answer.
     Done {
         /// What was done, as a clause: `nothing to commit`.
         what: String,
-        /// What the program printed that did it.
+        /// The output of the program that did it.
         output: Output,
-        /// What hooks of the events that it fired had to say: contexts and messages only.
+        /// Contexts and messages of the hooks of fired events.
         said: Box<Answer>,
     },
-    /// Such an action could not do its work.
+    /// It could not do its work.
     Failed {
-        /// Why, as a clause: `there is no remote `up``.
+        /// The reason, as a clause: `there is no remote `up``.
         cause: String,
-        /// Whether trying again could help.
+        /// Whether a retry could help.
         may_retry: bool,
         /// The exit code of the program that failed.
         exit_code: Option<i32>,
         /// What it printed.
         output: Output,
-        /// What hooks of the events that it fired had to say: contexts and messages only.
+        /// Contexts and messages of the hooks of fired events.
         said: Box<Answer>,
     },
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// A request was sent, and its receiver responded.
+    /// The receiver responded.
     Responded {
         /// The HTTP status.
         status: u16,
         /// The response's body, as standard output.
         output: Output,
-        /// When the receiver wants to be asked again, in milliseconds from then.
+        /// The delay that the receiver requests, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
 }
 
-/// What came of a question to a person.
+/// The result of a question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonOutcome {
-    /// A person was asked, and has decided.
+    /// A person decided.
     Decided {
         /// The whole answer: `{"action": …, "message": …}`.
         response: Box<Value>,
         /// The answer was no.
         refused: bool,
-        /// Who, as far as that is known.
+        /// Who decided, as far as known.
         by: String,
-        /// When, ISO 8601 in UTC.
+        /// The time, ISO 8601 in UTC.
         at: String,
     },
-    /// A person was asked, and nobody answered in time.
+    /// No person answered in time.
     Unanswered {
         /// How long the question waited, in milliseconds.
         after_ms: u64,
     },
 }
 
-/// What a function answered.
+/// The result of a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionOutcome {
-    /// An action without a process answered directly.
+    /// It returned an answer.
     Answered {
-        /// What it asks for.
+        /// The answer.
         answer: Box<Answer>,
     },
 }
 
 impl ProcessOutcome {
-    /// What the process printed, if it started.
+    /// The output of the process, if it started.
     pub fn output(&self) -> Option<&Output> {
         match self {
             ProcessOutcome::Exited { output, .. }
@@ -187,7 +186,7 @@ impl ProcessOutcome {
 }
 
 impl Outcome {
-    /// What the action printed, if it was a command that started.
+    /// The output of the action, if it was a command that started.
     pub fn output(&self) -> Option<&Output> {
         match self {
             Outcome::Process(process) => process.output(),
@@ -227,7 +226,7 @@ impl<'de> Deserialize<'de> for Outcome {
     }
 }
 
-/// Reads an outcome: its name says what did the work.
+/// Reads an outcome: its name determines the kind.
 struct OutcomeVisitor;
 
 impl<'de> Visitor<'de> for OutcomeVisitor {
@@ -250,7 +249,7 @@ impl<'de> Visitor<'de> for OutcomeVisitor {
     }
 }
 
-/// A variant whose name was read already.
+/// A variant whose name has been read already.
 struct NamedVariant<'n, A> {
     name: &'n str,
     fields: A,

@@ -2,26 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a hook's run counts.
+/// The status of a hook's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ran and asked for nothing that stops anything.
+    /// It ran and restricted nothing.
     Success,
     /// It blocked on purpose.
     Blocked,
     /// It failed.
     Failed,
-    /// It ran past its deadline.
+    /// It exceeded its deadline.
     TimedOut,
     /// It did not run; the reason says why.
     Skipped,
-    /// Fire-and-forget that still ran when the decision was made.
+    /// A background hook that still ran when the decision was made.
     Started,
 }
 
 impl Status {
-    /// What later hooks see as `LAST_HOOK_STATUS`; skipped and started hooks leave it as it was.
+    /// The value of `LAST_HOOK_STATUS` for later hooks; skipped and started hooks leave it
+    /// unchanged.
     pub fn as_last_hook_status(self) -> Option<&'static str> {
         match self {
             Status::Success => Some("success"),
@@ -30,7 +31,7 @@ impl Status {
         }
     }
 
-    /// The word people read.
+    /// The word for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Success => "success",
@@ -43,7 +44,7 @@ impl Status {
     }
 }
 
-/// How the reason of a hook begins that succeeded and warns of something.
+/// The prefix of the reason of a successful hook that has a warning.
 pub const WARNING: &str = "warning: ";
 
 /// The record of one hook's run.
@@ -51,32 +52,32 @@ pub const WARNING: &str = "warning: ";
 pub struct Report {
     /// The hook's id.
     pub id: String,
-    /// What kind of action it is.
+    /// The type of its action.
     #[serde(rename = "type")]
     pub action: String,
-    /// File and line it came from.
+    /// The file and line of its configuration.
     pub source: String,
-    /// How the run counts.
+    /// The status of its run.
     pub status: Status,
-    /// Its exit code, if it was a command that ended by itself.
+    /// The exit code, if it was a command that ended by itself.
     pub exit_code: Option<i32>,
-    /// What it printed; empty if it asked not to be shown.
+    /// Its standard output; empty if it requested to hide it.
     pub stdout: String,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub stderr: String,
     /// How often it was started.
     pub attempts: u32,
-    /// How long it took, in milliseconds: all attempts and the delays between them.
+    /// The duration in milliseconds: all attempts and the delays between them.
     pub duration_ms: f64,
     /// Why it was blocked, failed or skipped.
     pub reason: Option<String>,
     /// It failed because it was ended early: the host was interrupted, or had no more time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// People see all that it printed, also where all is well.
+    /// People see all its output, even on success.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_output: bool,
-    /// It asked that what it printed is not shown.
+    /// It requested to hide its output.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides_output: bool,
 }

@@ -1,8 +1,9 @@
 //! [`RunEvent`]: the one stream that screen, `--json`, journal and pages all read.
 //!
-//! It has three levels: what happens in a firing ([`FiringEvent`]), in an agent's turn ([`TurnEvent`])
-//! and to a session as a whole ([`SessionEvent`]). A reader that cares about one level matches that
-//! level only. In JSON all levels are alike: one flat object, with the name of what happened as `kind`.
+//! It has three levels: what happens in a firing ([`FiringEvent`]), in an agent's turn
+//! ([`TurnEvent`]) and to a session as a whole ([`SessionEvent`]). A reader of one level matches
+//! that level only. In JSON all levels look alike: one flat object, with the name of the event as
+//! `kind`.
 
 mod firing;
 mod session;
@@ -19,7 +20,7 @@ pub use self::session::{PauseCause, SessionEvent};
 pub use self::turn::TurnEvent;
 use crate::turn::Usage;
 
-/// The version that every JSON record of ours carries.
+/// The version in every JSON record.
 pub const VERSION: u32 = 1;
 
 /// One thing that happened in a run. [`from_json`](Self::from_json) reads it.
@@ -27,9 +28,9 @@ pub const VERSION: u32 = 1;
 pub struct RunEvent {
     /// [`VERSION`].
     pub version: u32,
-    /// Number of the firing within its session.
+    /// The number of the firing within its session.
     pub firing: u64,
-    /// When, ISO 8601 in UTC.
+    /// The time, ISO 8601 in UTC.
     pub at: String,
     /// The session's name, if there is one.
     pub session: Option<String>,
@@ -68,18 +69,19 @@ impl From<SessionEvent> for RunEventKind {
     }
 }
 
-/// Where the name of what happened is looked for first: behind version, firing, time and session.
+/// The part of the text that is searched first for the kind: after version, firing, time and
+/// session.
 const HEAD_BYTES: usize = 256;
 
 impl RunEvent {
-    /// The event that a line of a journal or of `--json` tells.
+    /// Reads a line of a journal or of `--json`.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         if let Some(kind) = kind_in_head(text)
             && let Ok(event) = Self::of_kind(kind, text)
         {
             return Ok(event);
         }
-        // Its fields are in another order, or something is wrong with it, which this says.
+        // Its fields are in another order, or it is invalid; then this returns the error.
         #[derive(Deserialize)]
         struct Kind<'t> {
             #[serde(borrow)]
@@ -89,7 +91,7 @@ impl RunEvent {
         Self::of_kind(&kind, text)
     }
 
-    /// Reads the level that this name is of.
+    /// Reads the level that this kind belongs to.
     fn of_kind(kind: &str, text: &str) -> Result<Self, serde_json::Error> {
         match kind {
             _ if kind.starts_with("hook_") => Self::of_level::<FiringEvent>(text),
@@ -122,8 +124,8 @@ impl RunEvent {
     }
 }
 
-/// The name of what happened, if it is where we write it. One letter is looked for, since a search for
-/// a whole text takes longer to prepare than this takes.
+/// The kind, if it is at the usual place. Only one letter is searched, since preparing a search for
+/// a whole text takes longer than this.
 fn kind_in_head(text: &str) -> Option<&str> {
     let mut rest = &text[..text.floor_char_boundary(HEAD_BYTES)];
     while let Some((before, behind)) = rest.split_once('k') {
@@ -137,7 +139,7 @@ fn kind_in_head(text: &str) -> Option<&str> {
     None
 }
 
-/// For other formats than JSON text, which [`RunEvent::from_json`] reads faster.
+/// For formats other than JSON text, which [`RunEvent::from_json`] reads faster.
 impl<'de> Deserialize<'de> for RunEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let event = Value::deserialize(deserializer)?;
@@ -146,7 +148,7 @@ impl<'de> Deserialize<'de> for RunEvent {
 }
 
 impl RunEventKind {
-    /// Whether the journal keeps it.
+    /// Whether the journal stores it.
     pub fn is_journalled(&self) -> bool {
         !matches!(
             self,
@@ -157,7 +159,7 @@ impl RunEventKind {
         )
     }
 
-    /// What this tells that was used.
+    /// The usage that this event reports.
     pub fn used(&self) -> Option<Usage> {
         match self {
             RunEventKind::Turn(TurnEvent::TurnEnded { result, .. }) => result.usage,
@@ -167,7 +169,7 @@ impl RunEventKind {
         }
     }
 
-    /// Takes out what is shown but must not be kept, and gives it.
+    /// Removes and returns what is shown but must not be stored.
     pub fn take_unkept(&mut self) -> Option<String> {
         match self {
             RunEventKind::Firing(FiringEvent::HookWaiting { url, .. }) => url.take(),
@@ -175,7 +177,7 @@ impl RunEventKind {
         }
     }
 
-    /// Puts back what [`take_unkept`](Self::take_unkept) gave.
+    /// Puts back what [`take_unkept`](Self::take_unkept) removed.
     pub fn give_back(&mut self, unkept: Option<String>) {
         if let RunEventKind::Firing(FiringEvent::HookWaiting { url, .. }) = self {
             *url = unkept;

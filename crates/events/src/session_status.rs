@@ -8,28 +8,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// It has begun and not ended.
+    /// It has started and not ended.
     #[default]
     Active,
-    /// Its process is gone, and it has not ended. No record has this status: the session's lease tells.
+    /// Its process is gone, and it has not ended. No record has this status: the session's lease
+    /// tells.
     CutOff,
     /// It has done all its work.
     Completed,
     /// A person ended it.
     Interrupted,
-    /// It went wrong.
+    /// An error ended it.
     Failed,
     /// A hook ended it.
     Aborted,
     /// It waits for a person.
     Paused,
-    /// `sessions prune` has begun to delete it, and nothing else can be done with it. Only the store's index
-    /// has this status; the session's own record says how the session ended.
+    /// `sessions prune` has begun to delete it, and nothing else can be done with it. Only the
+    /// store's index has this status; the session's own record says how the session ended.
     Deleting,
 }
 
 impl SessionStatus {
-    /// All of them.
+    /// Every status.
     pub const ALL: [Self; 8] = [
         Self::Active,
         Self::CutOff,
@@ -41,7 +42,7 @@ impl SessionStatus {
         Self::Deleting,
     ];
 
-    /// Its name in files and for programs.
+    /// The name in files and for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -60,7 +61,7 @@ impl SessionStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// Its name as people read it.
+    /// The name for people.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::CutOff => "cut off",

@@ -1,5 +1,5 @@
-//! The one table of events. Documentation, schema, completion and `hookwright events` are made from
-//! it; a configuration may use the canonical name or, exactly, any alias.
+//! The one table of events. Documentation, schema, completion and `hookwright events` are generated
+//! from it. A configuration may use the canonical name or, exactly, any alias.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::event::{EventName, KnownAs};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// Hooks look on; nothing can be blocked.
+    /// Hooks only observe; nothing can be blocked.
     Observes,
     /// A hook can block, and a broken guard blocks too.
     Blocks,
     /// A hook can block, but a broken one must not trap the agent.
     BlocksOnPurpose,
-    /// A block stops nothing; its reason is added beside the result.
+    /// A block stops nothing; its reason is added to the result.
     Annotates,
 }
 
@@ -26,15 +26,15 @@ impl Power {
     }
 }
 
-/// A name under which an event is also known.
+/// Another name of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Alias {
-    /// The name, exactly as it is written.
+    /// The name, exactly as written.
     pub name: &'static str,
     /// The systems that use it, by the names of their dialects.
     #[serde(skip)]
     pub systems: &'static [&'static str],
-    /// A hook under this name wakes only when the event's reason is one of these; all if empty.
+    /// A hook under this name matches only if the event's reason is one of these; always if empty.
     pub only_reasons: &'static [&'static str],
 }
 
@@ -45,21 +45,21 @@ pub struct EventSpec {
     pub name: &'static str,
     /// The names that other systems use.
     pub aliases: &'static [Alias],
-    /// What hooks can do here.
+    /// What hooks can do at the event.
     pub power: Power,
     /// What a block does, in a few words.
     pub block_does: Option<&'static str>,
-    /// The field that a third name segment or a matcher looks at.
+    /// The field that a third name segment or a matcher compares.
     pub subject: Option<&'static str>,
-    /// Data fields beside those that are everywhere.
+    /// Data fields besides those of every event.
     pub fields: &'static [&'static str],
-    /// Whether it shows that work was done, so that counting stop blocks starts anew.
+    /// Whether it shows that work was done, so that the count of blocked stops starts again.
     #[serde(skip)]
     pub is_work: bool,
-    /// Whether it announces an end that a block keeps from happening, under rules of its own.
+    /// Whether it announces an end that a block prevents, under rules of its own.
     #[serde(skip)]
     pub is_stop: bool,
-    /// What fires it, beside `hookwright fire`.
+    /// What fires it, besides `hookwright fire`.
     pub fired_by: &'static [&'static str],
     /// When it happens, in one line.
     pub when: &'static str,
@@ -81,20 +81,20 @@ const ITERATR: &str = "iteratr";
 /// The system whose names hooks read as `hook_event_name`.
 pub const HOOK_EVENT_NAMES: &str = CLAUDE;
 
-/// Systems whose events may have no name of ours. Each has a domain of its own, in which any action
-/// is an event, so that hooks can listen to an event that is newer than this program.
+/// Systems whose events may have no canonical name. Each has its own domain, in which any action is
+/// an event, so that hooks can match events that are newer than this program.
 pub static OPEN_DOMAINS: &[&str] = &[CLAUDE];
 
 /// What is known of an event of an open domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OpenSpec {
-    /// Its name, `domain:action`.
+    /// The name, `domain:action`.
     pub name: &'static str,
-    /// The name that the system of this domain uses.
+    /// The name in the system of this domain.
     pub foreign_name: &'static str,
-    /// What hooks can do there.
+    /// What hooks can do at the event.
     pub power: Power,
-    /// The field that a matcher looks at.
+    /// The field that a matcher compares.
     pub subject: Option<&'static str>,
 }
 
@@ -107,7 +107,7 @@ const fn open(
     OpenSpec { name, foreign_name, power, subject }
 }
 
-/// Writes a table, and for each of its rows the constant of [`EventName`] that is in front of the row.
+/// Defines a table, and for each of its rows the constant of [`EventName`] in front of the row.
 macro_rules! rows {
     (
         $(#[$about:meta])* static $table:ident: $spec:ident, numbers $row:ident;
@@ -131,7 +131,7 @@ macro_rules! rows {
                 Self::ALL.iter().copied().find(|row| row.spec().name == name)
             }
 
-            /// What the table says about the event.
+            /// The event's row.
             pub(crate) fn spec(self) -> &'static $spec {
                 &$table[self as usize]
             }
@@ -153,7 +153,7 @@ macro_rules! rows {
 }
 
 rows! {
-    /// The events of open domains that are known today. One that is not here is only observed.
+    /// The known events of open domains. Others are only observed.
     static OPEN_EVENTS: OpenSpec, numbers OpenRow;
     CLAUDE_POST_TOOL_BATCH =
         open("claude:post_tool_batch", "PostToolBatch", Power::BlocksOnPurpose, None),
@@ -202,7 +202,7 @@ rows! {
         open("claude:message_display", "MessageDisplay", Power::Observes, None),
 }
 
-/// What is known of an event of the open namespace, by its name.
+/// An event of an open domain, by its name.
 pub fn open_named(name: &str) -> Option<&'static OpenSpec> {
     OpenRow::named(name).map(OpenRow::spec)
 }
@@ -215,7 +215,7 @@ const fn claude(name: &'static str) -> Alias {
     alias(name, &[CLAUDE])
 }
 
-/// A row whose powers, aliases and fields are still to be said.
+/// A row with defaults for powers, aliases and fields.
 const fn event(name: &'static str, when: &'static str) -> EventSpec {
     EventSpec {
         name,
@@ -270,16 +270,15 @@ const COMMIT: &[&str] = &[
     "task_content",
 ];
 
-/// What fires the events of a session, as [`EventSpec::fired_by`] names it.
+/// What fires the events of a session, for [`EventSpec::fired_by`].
 pub const RUN: &str = "hookwright run";
 
 /// What fires the events of commits.
 pub const COMMITS: &str = "hooks of type git-commit";
 
-/// Who fires the events of a session.
 const RUNNER: &[&str] = &[RUN];
 
-/// Who says that a task is done.
+/// What fires the completion of a task.
 const TASKS: &[&str] = &["hookwright task done", RUN];
 
 rows! {
@@ -563,7 +562,7 @@ pub fn resolve(name: &str) -> Option<&'static EventSpec> {
     resolve_with_alias(name).map(|(spec, _)| spec)
 }
 
-/// Like [`resolve`], with the alias if it was one: some aliases wake for certain reasons only.
+/// Like [`resolve`], with the alias if it was one: some aliases match certain reasons only.
 pub fn resolve_with_alias(name: &str) -> Option<(&'static EventSpec, Option<&'static Alias>)> {
     if let Some(spec) = named(name) {
         return Some((spec, None));

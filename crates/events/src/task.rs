@@ -1,4 +1,4 @@
-//! [`Task`]: something that is to be done in a project, by people or by an agent.
+//! [`Task`]: something to do in a project, by people or by an agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,47 +8,47 @@ pub const HIGHEST: u8 = 0;
 /// The least urgent priority.
 pub const LOWEST: u8 = 4;
 
-/// The priority of a task about which nobody says another.
+/// The default priority.
 pub const USUAL: u8 = 2;
 
-/// What the id of every task begins with.
+/// The prefix of every task id.
 const PREFIX: &str = "TAS-";
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Which: `TAS-3`.
+    /// The id: `TAS-3`.
     pub id: TaskId,
     /// What is to be done.
     pub content: String,
-    /// How far it is.
+    /// The task's state.
     pub state: TaskState,
     /// From [`HIGHEST`] to [`LOWEST`].
     pub priority: u8,
-    /// Tasks that have to be completed before.
+    /// Tasks that must be completed first.
     #[serde(default)]
     pub depends_on: Vec<TaskId>,
-    /// When it came to be, in milliseconds since 1970.
+    /// The time of its creation, in milliseconds since 1970.
     pub created_ms: i64,
-    /// When it was changed last.
+    /// The time of its last change, in milliseconds since 1970.
     pub updated_ms: i64,
     /// The session that works on it, or has completed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
 
-/// The name of a task: a number that no other task of its project ever had or gets.
+/// A task's number, unique in its project and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TaskId(pub u64);
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Nobody works on it.
+    /// No session works on it.
     Open,
-    /// Somebody does.
+    /// A session or a person works on it.
     InProgress,
     /// It is done.
     Completed,
@@ -59,7 +59,7 @@ pub enum TaskState {
 }
 
 impl Task {
-    /// Puts it into a state. Who works on it is forgotten where nobody does.
+    /// Sets the state. Only a task in progress or completed keeps its session.
     pub fn set_state(&mut self, state: TaskState) {
         self.state = state;
         match state {
@@ -70,7 +70,7 @@ impl Task {
 }
 
 impl TaskId {
-    /// The id as people type it: `TAS-3`, `tas-3` or `3`.
+    /// Parses an id as people type it: `TAS-3`, `tas-3` or `3`.
     pub fn typed(text: &str) -> Option<Self> {
         let text = text.trim();
         let number = match text.split_at_checked(PREFIX.len()) {
@@ -103,14 +103,14 @@ impl TryFrom<String> for TaskId {
 }
 
 impl TaskState {
-    /// All of them, in the order of a task's life.
+    /// All states, in the order of a task's life.
     pub const ALL: [Self; 5] =
         [Self::Open, Self::InProgress, Self::Completed, Self::Blocked, Self::Cancelled];
 
-    /// Those of tasks that are still to be done.
+    /// The states of tasks that are still to be done.
     pub const UNFINISHED: [Self; 3] = [Self::Open, Self::InProgress, Self::Blocked];
 
-    /// The word for it.
+    /// The state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -121,7 +121,7 @@ impl TaskState {
         }
     }
 
-    /// The state that people mean by a word; `remaining` is an old one for `open`.
+    /// Parses a state as people type it; `remaining` is an old word for `open`.
     pub fn typed(word: &str) -> Option<Self> {
         let word = word.trim().to_ascii_lowercase().replace('-', "_");
         match word.as_str() {

@@ -1,9 +1,9 @@
-//! The tools' names: ours first, then what other agents call the same tool.
+//! The names of tools: the canonical one first, then those of other agents.
 //!
-//! A guard must not miss because of spelling, so a pattern and an event are compared by every
-//! spelling of the tool they name. ASCII case never matters.
+//! A guard must not miss because of spelling, so a pattern and an event are compared in every
+//! spelling of the tool. ASCII case is ignored.
 
-/// One row a tool: our name, then the names that other agents use for it.
+/// One row per tool: the canonical name, then the names in other agents.
 pub const TOOLS: &[&[&str]] = &[
     &[
         "bash",
@@ -24,7 +24,7 @@ pub const TOOLS: &[&[&str]] = &[
     &["task", "Task", "Agent", "spawn_agent"],
 ];
 
-/// What agents' calls of our tools have as input, under every spelling that one of them uses.
+/// The input fields of these tools, in every spelling that an agent uses.
 const INPUTS: &[(&str, &[&str])] = &[
     (
         "bash",
@@ -158,7 +158,7 @@ const INPUTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tools of agents for which we have no name of our own.
+/// Tools of agents without a canonical name.
 pub const OTHERS: &[&str] = &[
     "AskUserQuestion",
     "BashOutput",
@@ -256,26 +256,26 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().copied().flatten().chain(OTHERS).copied()
 }
 
-/// Whether an agent may have a tool of this name: one that is listed here, or one of a server of its
-/// user's, whose names hold a sign.
+/// Whether an agent may have a tool of this name: one that is listed here, or one of a user's server,
+/// recognised by a separator or a prefix in its name.
 pub fn is_known(name: &str) -> bool {
     let is_of_server = name.contains("__") || name.contains(['-', '/', '.', ':', ' ']);
     let is_listed = || all_names().any(|known| known.eq_ignore_ascii_case(name));
     is_of_server || name.to_ascii_lowercase().starts_with("mcp_") || is_listed()
 }
 
-/// What calls of a tool have as input in any agent; `None` for a tool whose inputs we don't know.
+/// The input fields of a tool in any agent; `None` for an unknown tool.
 pub fn inputs(name: &str) -> Option<&'static [&'static str]> {
     let ours = canonical(name);
     INPUTS.iter().find(|(tool, _)| *tool == ours).map(|(_, inputs)| *inputs)
 }
 
-/// Every spelling of the tool that `name` names, ours first; `None` for a tool we don't know.
+/// Every spelling of a tool, the canonical one first; `None` for an unknown tool.
 pub fn spellings(name: &str) -> Option<&'static [&'static str]> {
     TOOLS.iter().copied().find(|row| row.iter().any(|spelling| spelling.eq_ignore_ascii_case(name)))
 }
 
-/// Our name for the tool, or the name as it came.
+/// The tool's canonical name, or the name unchanged.
 pub fn canonical(name: &str) -> &str {
     spellings(name).map_or(name, |row| row[0])
 }
@@ -319,7 +319,7 @@ mod tests {
         let mut all: Vec<String> =
             TOOLS.iter().flat_map(|row| row.iter().map(|s| s.to_ascii_lowercase())).collect();
         all.sort();
-        // A tool's own capitalised name folds onto itself, nothing else may.
+        // A tool's capitalised name folds onto itself; no other may.
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
             assert!(TOOLS.iter().any(|row| row[0] == pair[0]), "`{}` appears twice", pair[0]);
         }

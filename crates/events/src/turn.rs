@@ -1,23 +1,22 @@
-//! An agent's turn: which one, what came of it, and what it used.
+//! An agent's turn: its name, its result, and what it used.
 
 use serde::{Deserialize, Serialize};
 
-/// Which turn of an agent.
+/// Identifies a turn of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TurnName {
     /// The stage's number, from 1.
     pub stage: u32,
-    /// The iteration within its stage, from 1. 0 delivers what hooks had to say when all iterations
-    /// were over.
+    /// The iteration within its stage, from 1. 0 delivers what hooks reported after all iterations.
     pub iteration: u32,
 }
 
-/// What came of an agent's turn.
+/// The result of an agent's turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnResult {
     /// `continue`, `stop` or `error`.
     pub decision: String,
-    /// Why.
+    /// The agent's reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// What was done, in the agent's words.
@@ -29,21 +28,21 @@ pub struct TurnResult {
     /// The agent was ended because the stage's time was over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub out_of_time: bool,
-    /// What changed in the work tree.
+    /// The files that changed in the work tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
-    /// Who did the work, where there is a choice.
+    /// The agent that worked, if there is a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What the agent calls its own session.
+    /// The agent's name for its own session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// What the agent used, where it tells.
+    /// What the agent used, if it reports that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// What an agent used for a turn, as far as it tells.
+/// What an agent used for a turn, as far as it reports that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens that the model read, cached ones included.
@@ -52,13 +51,13 @@ pub struct Usage {
     /// Tokens that the model wrote.
     #[serde(default)]
     pub output_tokens: u64,
-    /// What it cost, in US dollars.
+    /// The cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Both together. A cost that is not told counts as none.
+    /// The sum of both. A missing cost counts as zero.
     pub fn and(self, other: Self) -> Self {
         let cost_usd = match (self.cost_usd, other.cost_usd) {
             (Some(one), Some(other)) => Some(one + other),
@@ -71,14 +70,14 @@ impl Usage {
         }
     }
 
-    /// Without a cost that none can be: one below nothing would lift the bound of all others.
+    /// Drops an impossible cost: a negative one would raise the limit for all others.
     pub fn believable(self) -> Self {
         let cost_usd = self.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
         Self { cost_usd, ..self }
     }
 
-    /// What it is more than `told`, if it is more. A cost that differs by less than anybody is charged
-    /// is the same: sums of other orders end in other digits.
+    /// The difference to `told`, if it is positive. A cost difference smaller than any charge
+    /// counts as none: sums in another order end in other digits.
     pub fn beyond(self, told: Self) -> Option<Self> {
         let cost_usd = match (self.cost_usd, told.cost_usd) {
             (Some(all), told) => Some(all - told.unwrap_or(0.0)).filter(|more| *more > 1e-9),
@@ -97,24 +96,24 @@ impl Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
-    /// It was asked too often, and may be asked again later.
+    /// It is rate-limited, and may be asked again later.
     RateLimit,
-    /// What may be used is used up.
+    /// It is out of quota.
     Quota,
-    /// It is not let in.
+    /// It is unauthorised.
     Auth,
-    /// Its service is down or cannot be reached.
+    /// Its service is down or unreachable.
     Outage,
     /// Anything else.
     Crash,
 }
 
 impl FailureCause {
-    /// All of them.
+    /// Every cause.
     pub const ALL: [Self; 5] =
         [Self::RateLimit, Self::Quota, Self::Auth, Self::Outage, Self::Crash];
 
-    /// As files and records have it.
+    /// The name in files and records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimit => "rate_limit",

@@ -1,12 +1,12 @@
-//! Text that others wrote, made safe to look at.
+//! Untrusted text, made safe to display.
 //!
-//! A hook's id may hold a sequence that clears the screen, reorders or hides what stands beside it.
-//! Control characters become their pictures (ESC is `␛`), and characters that reorder or hide text
-//! become their numbers (`\u{202e}`).
+//! A hook's id may contain a sequence that clears the screen, or that reorders or hides the text
+//! beside it. Control characters become their pictures (ESC is `␛`), and characters that reorder or
+//! hide text become their numbers (`\u{202e}`).
 
 use std::borrow::Cow;
 
-/// The text with everything a terminal would act on made visible. New lines and tabs stay.
+/// Makes everything visible that a terminal would act on. Line breaks and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_plain(text) || !text.chars().any(|letter| acts(letter) && !breaks(letter)) {
         return Cow::Borrowed(text);
@@ -22,10 +22,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text in one line of at most `chars_max` characters; what is missing is marked with `…`.
+/// The text in one line of at most `chars_max` characters; `…` marks a cut.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let text = text.trim();
-    // As a rule there is nothing to do, and lists have very many.
+    // Usually there is nothing to do, and lists have very many texts.
     if text.len() <= chars_max && is_plain(text) {
         return text.to_owned();
     }
@@ -42,7 +42,7 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
     shown
 }
 
-/// Whether it is one line of letters that everybody shows as they are.
+/// Whether it is one line of characters that every terminal shows unchanged.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
@@ -57,7 +57,7 @@ fn push_visible(shown: &mut String, letter: char) {
     }
 }
 
-/// Whether it only goes on to another place.
+/// Whether it only moves to another place.
 pub fn breaks(letter: char) -> bool {
     matches!(letter, '\n' | '\t')
 }

@@ -1,4 +1,4 @@
-//! [`Wait`]: a question to a person as it is kept, and the words that answer it.
+//! [`Wait`]: a stored question to a person, and the words that answer it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,24 +6,24 @@ use serde_json::Value;
 /// A question to a person, from before it is asked until long after it was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Names it: short enough to be typed, one of a kind in the whole store.
+    /// The id: short enough to be typed, unique in the whole store.
     pub id: String,
     /// The project's path as text.
     pub project: String,
     /// The session's name, if there is one.
     pub session: Option<String>,
-    /// By what it is found again after a crash; `None` where nobody would take it up.
+    /// The key by which it is found again after a crash; `None` if it is not resumable.
     pub key: Option<WaitKey>,
-    /// The process that asks, in words that tell whether it still runs.
+    /// The process that asks, described so that others can tell whether it still runs.
     pub keeper: String,
-    /// How that process is told of an answer; empty where it looks by itself now and then.
+    /// How that process is notified of an answer; empty if it polls.
     #[serde(default)]
     pub bell: String,
     /// The hook's id.
     pub hook: String,
     /// The event's canonical name.
     pub event: String,
-    /// What the event is about.
+    /// The event's subject.
     pub subject: Option<String>,
     /// The loop's or pipeline's name.
     pub pipeline: Option<String>,
@@ -31,23 +31,23 @@ pub struct Wait {
     pub stage: Option<String>,
     /// The iteration, within a stage.
     pub iteration: Option<u64>,
-    /// What is asked, in words for people; without secrets.
+    /// The question for people; without secrets.
     pub question: String,
     /// Words that the hook's own texts offer, lower case.
     pub offered: Vec<String>,
-    /// What changed.
+    /// The files that changed.
     pub changed_files: Paths,
-    /// What the stage has put out.
+    /// The outputs of the stage.
     pub stage_outputs: Paths,
-    /// Since when it waits, in milliseconds since 1970.
+    /// The time it was opened, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Until when.
+    /// The deadline, in milliseconds since 1970.
     pub until_ms: i64,
-    /// Where people reach it: what stands before `/callback/` in its address.
+    /// The address up to `/callback/`.
     pub base_url: String,
-    /// The port on which it is listened for.
+    /// The port of its listener.
     pub port: u16,
-    /// The rendered request, which only its sender understands.
+    /// The rendered request, opaque to all but its sender.
     pub request: Value,
     /// The request has arrived at its receiver.
     pub sent: bool,
@@ -56,36 +56,37 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// The session that would take it up again, if one would.
+    /// The session that would resume it, if there is one.
     pub fn resumable_session(&self) -> Option<&str> {
         self.session.as_deref().filter(|_| self.key.is_some())
     }
 }
 
-/// By what a wait is found again after a crash.
+/// The key by which a wait is found again after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitKey {
     /// The session's name.
     pub session: String,
-    /// The firing within the session: its number, and for one that an action fired the way to it.
+    /// Identifies the firing within the session: its number, and the key path if an action fired
+    /// it.
     pub firing: String,
     /// The hook's id.
     pub hook: String,
-    /// Tells the hook from another that later has its id.
+    /// Distinguishes the hook from a later one with the same id.
     pub digest: String,
 }
 
-/// The first of many paths, and how many there are beyond them.
+/// The first of many paths, and how many more there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paths {
-    /// The first ones.
+    /// The first paths.
     pub first: Vec<String>,
     /// How many more there are.
     pub more: usize,
 }
 
 impl Paths {
-    /// At most so many of them.
+    /// Keeps at most `paths_max` paths.
     pub fn at_most(mut all: Vec<String>, paths_max: usize) -> Self {
         let more = all.len().saturating_sub(paths_max);
         all.truncate(paths_max);
@@ -97,37 +98,37 @@ impl Paths {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitState {
-    /// Nobody has answered yet.
+    /// No person has answered yet.
     Waiting,
-    /// Somebody has, and whoever asked does not know it yet.
+    /// A person has decided, and the asking process does not know it yet.
     Decided(PersonsDecision),
-    /// Somebody has, and whoever asked went on with it.
+    /// A person has decided, and the asking process has used the answer.
     Used(PersonsDecision),
-    /// The time is over.
+    /// The deadline has passed.
     Expired,
-    /// Whoever asked is gone, and nobody will take the wait up.
+    /// The asking process is gone, and the wait will not be resumed.
     Abandoned,
 }
 
-/// What a person has decided.
+/// A person's decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersonsDecision {
     /// The word, trimmed and in lower case.
     pub action: String,
-    /// What it means.
+    /// The meaning of the word.
     pub word: Word,
-    /// What the person wanted to say with it.
+    /// The person's message.
     pub message: Option<String>,
-    /// Who, as far as that is known.
+    /// Who decided, as far as known.
     pub by: String,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: i64,
     /// The whole answer, for later hooks.
     pub response: Value,
 }
 
 impl WaitState {
-    /// Its word in lists.
+    /// The word in lists.
     pub fn as_str(&self) -> &'static str {
         match self {
             WaitState::Waiting => "waiting",
@@ -138,7 +139,7 @@ impl WaitState {
         }
     }
 
-    /// What was decided, if anything was.
+    /// The decision, if there is one.
     pub fn decision(&self) -> Option<&PersonsDecision> {
         match self {
             WaitState::Decided(decision) | WaitState::Used(decision) => Some(decision),
@@ -147,27 +148,27 @@ impl WaitState {
     }
 }
 
-/// What the action of an answer means.
+/// The meaning of an answer's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// Go on.
+    /// Continue.
     Yes,
-    /// What `on_reject` says.
+    /// Do what `on_reject` says.
     No,
-    /// A word that the hook offers itself: go on.
+    /// A word that the hook offers itself: continue.
     Offered,
 }
 
-/// Words that go on.
+/// Words that mean yes.
 const YES: &[&str] = &["approve", "approved", "continue", "yes", "ok"];
 
-/// Words that do what `on_reject` says.
+/// Words that mean no.
 const NO: &[&str] = &["reject", "rejected", "deny", "abort", "stop", "no", "cancel"];
 
 impl Word {
-    /// What an action means, trimmed and in any case; `None` for a word that neither stands for yes
-    /// or no nor is offered.
+    /// The meaning of an action, trimmed and in any case; `None` for a word that means neither yes
+    /// nor no and is not offered.
     pub fn of(action: &str, offered: &[String]) -> Option<Self> {
         let word = action.trim().to_lowercase();
         if YES.contains(&word.as_str()) {

@@ -1,40 +1,40 @@
-//! [`WorkItem`]: one piece of work of a queue, whatever it was found in.
+//! [`WorkItem`]: one item of a queue, whatever its source.
 
 use serde::{Deserialize, Serialize};
 
-/// One piece of work.
+/// One item of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkItem {
-    /// What it was found in.
+    /// The kind of queue.
     pub source: WorkSource,
-    /// Tells it from the others there: an issue's number, a task's id, a line.
+    /// Identifies it within its source: an issue's number, a task's id, a line.
     pub key: String,
-    /// What it is called.
+    /// The title for people.
     pub title: String,
-    /// All of it, where its title is not all; an issue's text is in its file.
+    /// The whole text, if the title is not all; an issue's text is in its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// An issue's file, from the root.
+    /// An issue's file, relative to the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The plan for an issue, from the root, if there is one.
+    /// The plan for an issue, relative to the root, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_file: Option<String>,
 }
 
-/// Where work is found.
+/// The kinds of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkSource {
-    /// A folder of files, one an issue.
+    /// A folder of files, one per issue.
     Issues,
     /// The project's own list of tasks.
     Tasks,
-    /// What a command prints, one a line.
+    /// The output of a command, one item per line.
     Command,
 }
 
-/// What became of a piece of work.
+/// What became of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
@@ -42,10 +42,10 @@ pub enum ItemState {
     Done,
     /// It was tried, and failed.
     Failed,
-    /// A hook kept it from being started.
+    /// A hook prevented its start.
     Blocked,
-    /// It was begun and left for later: a bound of the loop was reached in the middle of it, it was put
-    /// back, or another session has taken it.
+    /// It was started and left for later: a limit of the loop was reached in the middle of it, it
+    /// was put back, or another session took it.
     Open,
 }
 
@@ -58,7 +58,7 @@ impl WorkItem {
         }
     }
 
-    /// How people call it: `issue 3`, `task TAS-7`, or its line.
+    /// The name for people: `issue 3`, `task TAS-7`, or its line.
     pub fn name(&self) -> String {
         match self.source {
             WorkSource::Issues => format!("issue {}", self.key),
@@ -69,7 +69,7 @@ impl WorkItem {
 }
 
 impl ItemState {
-    /// The word for it.
+    /// The state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             ItemState::Done => "done",

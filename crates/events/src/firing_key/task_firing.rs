@@ -1,45 +1,45 @@
-//! [`TaskFiring`]: the part of a key that names a task that is completed.
+//! [`TaskFiring`]: the part of a key about a completed task.
 
 use std::fmt;
 
 use crate::TaskId;
 
-/// One firing of a task that is completed.
+/// One firing for a completed task.
 ///
-/// As a rule one firing does it: its hooks are asked, and with their decision the task is completed.
-/// Where there are also hooks that come after the fact, these have a firing of their own behind it.
+/// Usually one firing is enough: its hooks decide whether the task is completed. If some hooks run
+/// after the fact, they get a second firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskFiring {
-    /// Which task.
+    /// The completed task.
     pub task: TaskId,
     /// Why it is completed.
     pub occasion: Occasion,
-    /// Of which hooks.
+    /// The hooks of this firing.
     pub part: TaskHooks,
 }
 
 /// Why a session completes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Occasion {
-    /// A caller asked for it. The number of the request, from 1.
+    /// A caller requested it. The number of the request, from 1.
     Asked(u32),
-    /// It was worked on, and that is over.
+    /// A session worked on it and has finished.
     Execution {
         /// The stage, from 0.
         stage: usize,
-        /// Which execution of it, from 1.
+        /// The execution of the stage, from 1.
         execution: u32,
     },
 }
 
-/// Which hooks a firing is of.
+/// The hooks of a firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskHooks {
     /// All of them.
     Whole,
-    /// Those that have a say; others follow.
+    /// Those that decide; others follow.
     Before,
-    /// Those that come after the fact.
+    /// Those that run after the fact.
     After,
 }
 

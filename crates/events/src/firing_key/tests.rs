@@ -17,7 +17,7 @@ fn task(occasion: Occasion, part: TaskHooks) -> FiringKey {
     TaskFiring { task: TaskId(3), occasion, part }.into()
 }
 
-/// The keys as stored journals have them.
+/// The keys as in stored journals.
 fn all() -> Vec<(&'static str, FiringKey)> {
     let done = Occasion::Execution { stage: 0, execution: 7 };
     let again = |key: FiringKey, again| FiringKey { again, ..key };

@@ -14,35 +14,35 @@ pub enum FiringEvent {
     Fired {
         /// The event.
         event: EventName,
-        /// Its subject.
+        /// The event's subject.
         subject: Option<String>,
-        /// What its host calls this firing, so that it finds it again.
+        /// The host's name for this firing, to find it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
-        /// Its data, where a journal keeps them: not where no hook is woken and its host can make them
-        /// anew.
+        /// The event's data, for a journal. Omitted if no hook matches and the host can rebuild
+        /// them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Map<String, Value>>,
-        /// What background hooks of earlier firings had to say, handed out here.
+        /// Answers of background hooks of earlier firings, handed out here.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         late_answers: Vec<Answer>,
     },
-    /// A firing that another process began goes on in this one. It is shown, and never kept: the
-    /// journal knows.
+    /// This process resumes a firing that another process began. Shown, but not stored: the journal
+    /// knows.
     TakenUp {
         /// The event that was fired.
         event: EventName,
-        /// Its subject.
+        /// The event's subject.
         subject: Option<String>,
     },
-    /// A hook that fits did not run.
+    /// A matching hook did not run.
     HookSkipped {
         /// The hook's id.
         hook: String,
         /// Why not.
         reason: String,
     },
-    /// A hook is about to be started. Recorded before its effect begins.
+    /// A hook is about to start. Recorded before its effect begins.
     HookStarting {
         /// The hook's id.
         hook: String,
@@ -50,34 +50,34 @@ pub enum FiringEvent {
         attempt: u32,
         /// Whether the decision waits for it.
         awaited: bool,
-        /// The marker that everything it starts carries in its environment, where a journal keeps
-        /// it: what runs after a crash is found by it.
+        /// The marker that all its processes carry in their environment, for a journal: processes
+        /// that survive a crash are found by it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run_id: Option<String>,
-        /// Tells this hook from another that later has its id, where a journal keeps it.
+        /// Distinguishes this hook from a later one with the same id, for a journal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },
-    /// A hook's child process runs. With these three facts it can be found after a crash.
+    /// A hook's child process runs. These three facts identify it after a crash.
     HookRunning {
         /// The hook's id.
         hook: String,
         /// The leader's process id.
         pid: u32,
-        /// The leader's start time, in clock ticks since boot, where the system tells.
+        /// The leader's start time, in clock ticks since boot, if the system tells it.
         start_time: Option<u64>,
-        /// The marker that everything it starts carries in its environment.
+        /// The marker that all its processes carry in their environment.
         run_id: String,
     },
-    /// A hook has printed something. Shown, not journalled: the outcome holds it all.
+    /// A hook printed something. Shown, not journalled: the outcome contains it.
     HookOutput {
         /// The hook's id.
         hook: String,
         /// `stdout` or `stderr`.
         stream: String,
-        /// The text.
+        /// The printed text.
         text: String,
-        /// Bytes before it that were printed faster than they could be shown.
+        /// Bytes before it that were printed too fast to be shown.
         left_out: u64,
     },
     /// A hook waits for a person.
@@ -88,11 +88,12 @@ pub enum FiringEvent {
         wait: String,
         /// What is asked.
         question: String,
-        /// Since when, ISO 8601 in UTC.
+        /// The time it was opened, ISO 8601 in UTC.
         since: String,
-        /// Until when, ISO 8601 in UTC.
+        /// The deadline, ISO 8601 in UTC.
         until: String,
-        /// Where it can be answered. Whoever has it can decide, so it is shown and never journalled.
+        /// The address for the answer. Everyone who has it can decide, so it is shown and never
+        /// journalled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
     },
@@ -107,35 +108,35 @@ pub enum FiringEvent {
         /// How long it ran, in milliseconds.
         duration_ms: f64,
     },
-    /// A hook will be tried again.
+    /// A hook will be retried.
     HookRetrying {
         /// The hook's id.
         hook: String,
-        /// The attempt that comes next.
+        /// The next attempt.
         attempt: u32,
-        /// After how many milliseconds.
+        /// The delay in milliseconds.
         after_ms: u64,
         /// Why the last one failed.
         reason: String,
     },
-    /// A hook has turned itself into a background one; it decides nothing from now on.
+    /// A hook moved to the background; it decides nothing from now on.
     HookWentAsync {
         /// The hook's id.
         hook: String,
-        /// What it answered before it did, if it answered; that counts.
+        /// Its answer before that, if any; this answer counts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<Box<Answer>>,
     },
-    /// What a background hook had to say, for the next safe point.
+    /// A background hook's answer, for the next safe point.
     LateAnswer {
         /// The hook's id.
         hook: String,
-        /// What it says; only contexts and messages count.
+        /// The answer; only contexts and messages count.
         answer: Answer,
     },
-    /// A hook's run is complete, all its attempts included.
+    /// A hook's run is complete, including all attempts.
     HookReported {
-        /// Its record.
+        /// The record of the run.
         report: Report,
     },
     /// The hooks have answered.
@@ -148,37 +149,37 @@ pub enum FiringEvent {
         /// The record of the memory.
         what: Value,
     },
-    /// A hook has started a session of its own. Recorded before anything of it begins.
+    /// A hook started a session. Recorded before anything of it begins.
     HookSpawned {
         /// The hook's id.
         hook: String,
-        /// The child's session. In JSON it is `child`: `session` is that of the hook.
+        /// The child's session. In JSON it is `child`: `session` is the hook's.
         #[serde(rename = "child")]
         session: String,
         /// The loop or pipeline that it runs.
         pipeline: String,
     },
-    /// A hook is about to commit. Recorded before git is called: after a crash the hook finds out by it
-    /// whether its commit was made.
+    /// A hook is about to commit. Recorded before git is called: after a crash the hook checks with
+    /// it whether its commit was made.
     HookCommitting {
         /// The hook's id.
         hook: String,
-        /// The commit that HEAD named; nothing in a repository without commits.
+        /// The commit of HEAD; `None` in a repository without commits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<String>,
-        /// What was staged, as git's id of a tree.
+        /// The git id of the staged tree.
         tree: String,
     },
-    /// A session that a hook has started, or one below that, has used something.
+    /// A session started by a hook, or one below it, used something.
     ChildUsed {
         /// The hook's id.
         hook: String,
         /// The child's session; in JSON it is `child`, as above.
         #[serde(rename = "child")]
         session: String,
-        /// The stage in which it was started, from 1; what it uses counts for that.
+        /// The stage in which it was started, from 1; its usage counts for that stage.
         stage: u32,
-        /// How much more than was told before.
+        /// The usage since the last report.
         usage: Usage,
     },
 }

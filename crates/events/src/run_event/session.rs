@@ -1,4 +1,4 @@
-//! [`SessionEvent`]: the third level of a run, a session with its stages and pieces of work.
+//! [`SessionEvent`]: the third level of a run, a session with its stages and work items.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::SessionStatus;
 use crate::work_item::{ItemState, WorkItem};
 
-/// What happened to a session as a whole: its stages, its pieces of work, its pauses.
+/// What happened to a session as a whole: its stages, its work items, its pauses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionEvent {
@@ -16,60 +16,60 @@ pub enum SessionEvent {
         plan: String,
         /// Its stages, in order.
         stages: Vec<String>,
-        /// The configuration it runs with, whatever becomes of the files.
+        /// The configuration it runs with, even if the files change.
         sources: Value,
     },
-    /// A session goes on in another process.
+    /// Another process continues the session.
     SessionResumed {
-        /// How often the session was resumed, this time included.
+        /// How often the session was resumed, including this time.
         time: u32,
-        /// The configuration from here on, if it was read anew.
+        /// The configuration from here on, if it was read again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sources: Option<Value>,
     },
     /// A stage begins.
     StageStarted {
-        /// Its name.
+        /// The stage's name.
         stage: String,
-        /// From 1.
+        /// The stage's number, from 1.
         index: u32,
-        /// It ends after so many iterations at the latest.
+        /// The maximum number of iterations.
         iterations_max: u32,
     },
-    /// A piece of work is taken from a stage's queue. Recorded before anything is done about it.
+    /// A work item is taken from a stage's queue. Recorded before anything is done about it.
     ItemStarted {
         /// The stage's number, from 1.
         stage: u32,
-        /// Which of the stage's executions, from 1.
+        /// The stage's execution, from 1.
         execution: u32,
-        /// What is to be done.
+        /// The work item.
         item: WorkItem,
     },
-    /// A piece of work is over.
+    /// A work item is finished.
     ItemEnded {
         /// The stage's number, from 1.
         stage: u32,
-        /// Which of the stage's executions, from 1.
+        /// The stage's execution, from 1.
         execution: u32,
         /// [`WorkItem::key`].
         key: String,
         /// What became of it.
         state: ItemState,
-        /// Why, where it is not done.
+        /// The reason, if it is not done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// How many iterations it took; 0 where it was left to another session.
+        /// How many iterations it took; 0 if it was left to another session.
         iterations: u32,
-        /// How long it took, its hooks included, in milliseconds.
+        /// The duration in milliseconds, including its hooks.
         duration_ms: f64,
     },
-    /// The session waits, and nothing runs meanwhile.
+    /// The session pauses, and nothing runs.
     Paused {
-        /// What kind of pause it is.
+        /// The kind of pause.
         cause: PauseCause,
-        /// The cause in words.
+        /// The reason in words.
         reason: String,
-        /// Until when, ISO 8601 in UTC, if that is known.
+        /// The end of the pause, ISO 8601 in UTC, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },
@@ -77,41 +77,41 @@ pub enum SessionEvent {
     Continued {},
     /// A stage has ended.
     StageEnded {
-        /// Its name.
+        /// The stage's name.
         stage: String,
-        /// From 1.
+        /// The stage's number, from 1.
         index: u32,
-        /// Why: `completed`, `max_iterations`, `max_runtime`, `failed`.
+        /// The reason: `completed`, `max_iterations`, `max_runtime`, `failed`.
         reason: String,
         /// How many iterations it had.
         iterations: u32,
     },
-    /// A session has ended, or is left to be resumed.
+    /// A session has ended, or was left to be resumed.
     SessionEnded {
-        /// How it ended.
+        /// The session's status.
         status: SessionStatus,
-        /// Why, in words.
+        /// The reason in words.
         reason: String,
     },
-    /// Something that a person should know.
+    /// A note for people.
     Noted {
         /// The text.
         note: String,
     },
 }
 
-/// Why a session waits.
+/// Why a session pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseCause {
-    /// The agent was asked too often, and says when it may be asked again.
+    /// The agent is rate-limited, and says when it may be asked again.
     RateLimit,
-    /// What may be used is used up.
+    /// The agent is out of quota.
     Quota,
     /// The agent's service is down.
     Outage,
-    /// The session has cost as much as it may.
+    /// The session has reached its cost limit.
     Cost,
-    /// Somebody wants it to wait.
+    /// A person paused it.
     Person,
 }

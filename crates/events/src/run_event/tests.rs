@@ -1,7 +1,7 @@
 use super::*;
 
-/// Lines that the version before the three levels wrote, at least one for each kind; for kinds with
-/// optional fields one with and one without them.
+/// Lines of the version before the three levels, at least one for each kind; kinds with optional
+/// fields have one with and one without them.
 const RECORDED: &str = include_str!("recorded.jsonl");
 
 #[test]

@@ -8,8 +8,8 @@ use crate::turn::{FailureCause, TurnName, TurnResult, Usage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TurnEvent {
-    /// All iterations are over, and hooks have reported something that the agent has to hear: it gets one
-    /// iteration more for that.
+    /// All iterations are over, and hooks have reported something that the agent must get: it has
+    /// one more iteration for that.
     FinalDelivery {
         /// The turn.
         turn: TurnName,
@@ -18,11 +18,11 @@ pub enum TurnEvent {
     TurnStarting {
         /// The turn.
         turn: TurnName,
-        /// 1, or more if an earlier attempt was cut off.
+        /// 1, or more if an earlier attempt was interrupted.
         attempt: u32,
-        /// The marker that everything it starts carries in its environment.
+        /// The marker that all its processes carry in their environment.
         run_id: String,
-        /// Who works, where that is a question: its user gave it a name, or another one could work too.
+        /// The agent, if its user named it or there is more than one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     },
@@ -30,25 +30,25 @@ pub enum TurnEvent {
     AgentRunning {
         /// The leader's process id.
         pid: u32,
-        /// The leader's start time, in clock ticks since boot, where the system tells.
+        /// The leader's start time, in clock ticks since boot, if the system tells it.
         start_time: Option<u64>,
     },
-    /// What an agent is told in its turn, its first and its last part if it is very long. Shown, not
-    /// journalled: a file of the iteration holds it.
+    /// The agent's prompt; the first and the last part if it is very long. Shown, not journalled: a
+    /// file of the iteration contains it.
     AgentPrompted {
         /// The turn.
         turn: TurnName,
-        /// The prompt.
+        /// The prompt's text.
         prompt: String,
     },
-    /// An agent has printed something. Shown, not journalled: its output file holds it.
+    /// An agent printed something. Shown, not journalled: its output file contains it.
     AgentOutput {
         /// `stdout` or `stderr`.
         stream: String,
-        /// The text.
+        /// The printed text.
         text: String,
     },
-    /// An agent's turn has ended, and what came of it is known.
+    /// An agent's turn has ended, and its result is known.
     TurnEnded {
         /// The turn.
         turn: TurnName,
@@ -59,26 +59,26 @@ pub enum TurnEvent {
         /// How long the agent took, in milliseconds.
         duration_ms: f64,
     },
-    /// An agent could not do its turn, through no fault of the work: it is done again, by another one or
-    /// later. It is no iteration.
+    /// An agent could not do its turn, through no fault of the work: the turn is repeated, by
+    /// another agent or later. It does not count as an iteration.
     TurnGivenUp {
         /// The turn.
         turn: TurnName,
         /// The attempt, from 1.
         attempt: u32,
-        /// Who could not.
+        /// The agent that failed.
         agent: String,
-        /// What kind of failure it was.
+        /// The kind of failure.
         cause: FailureCause,
         /// The failure in words.
         reason: String,
-        /// When it may be asked again, ISO 8601 in UTC, if it told.
+        /// The time at which it may be asked again, ISO 8601 in UTC, if the agent reported it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
-        /// What the agent calls its own session.
+        /// The agent's name for its own session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_session: Option<String>,
-        /// What it used until then, where it tells.
+        /// The usage until then, if the agent reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         /// How long it took, in milliseconds.
@@ -86,9 +86,9 @@ pub enum TurnEvent {
     },
     /// Another agent takes over, because this one cannot work now.
     AgentChanged {
-        /// Who could not.
+        /// The agent that cannot work.
         from: String,
-        /// Who does.
+        /// The agent that takes over.
         to: String,
         /// Why the first agent could not.
         reason: String,
