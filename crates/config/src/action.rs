@@ -72,7 +72,7 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'sta
     if let Some(field) = fields.iter().find(|field| &*field.key == "type") {
         return notes.word(&field.value, ACTION_TYPE_NAMES, ACTION_TYPES);
     }
-    let found = ACTION_TYPES.iter().find(|kind| kind.told_by.is_some_and(has)).copied();
+    let found = ACTION_TYPES.iter().find(|kind| kind.implied_by.is_some_and(has)).copied();
     if found.is_none() {
         // The slip is often in the key that would have told the type.
         // Every key is looked at, so that all of them are noted.
@@ -121,7 +121,7 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     let nearest = nearest(key, known.iter().copied());
     notes.note(field.at, FaultKind::UnknownKey { key: key.into(), known, nearest });
     nearest.is_some_and(|nearest| {
-        nearest == "type" || ACTION_TYPES.iter().any(|kind| kind.told_by == Some(nearest))
+        nearest == "type" || ACTION_TYPES.iter().any(|kind| kind.implied_by == Some(nearest))
     })
 }
 

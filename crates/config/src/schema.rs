@@ -109,8 +109,8 @@ fn hook() -> Value {
     let common = COMMON_KEYS.iter().map(|key| ((*key).to_owned(), common_field(key)));
     let own = keys_of_all_types().map(|key| (key.0.to_owned(), own_field(key)));
     let properties: Map<String, Value> = common.chain(own).collect();
-    let told = ACTION_TYPES.iter().filter_map(|kind| kind.told_by);
-    let named = ACTION_TYPES.iter().filter(|kind| kind.told_by.is_none()).map(|kind| kind.name);
+    let told = ACTION_TYPES.iter().filter_map(|kind| kind.implied_by);
+    let named = ACTION_TYPES.iter().filter(|kind| kind.implied_by.is_none()).map(|kind| kind.name);
     let named = json!({
         "required": ["type"],
         "properties": { "type": { "enum": named.collect::<Vec<_>>() } },

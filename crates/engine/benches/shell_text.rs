@@ -1,4 +1,4 @@
-//! What it costs to read a command of 200 bytes and to place its `{{x}}`, and to fill it for one run.
+//! The cost of parsing a command of 200 bytes, placing its `{{x}}`, and filling it for one run.
 //!
 //! The median of batches; figures and targets are in `docs/performance.md`.
 //!
@@ -14,11 +14,11 @@ use hookwright_engine::template::{Reference, Value, rewrite};
 const BATCHES: usize = 200;
 const CALLS: u32 = 500;
 
-/// How long the commands are that the target speaks of.
+/// The length of the commands in the target.
 const COMMAND_BYTES: usize = 200;
 
 fn main() {
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that it runs.
     let batches = if std::env::args().any(|arg| arg == "--test") { 3 } else { BATCHES };
     println!(
         "placing {{{{x}}}} in a command of {COMMAND_BYTES} bytes (target: under 5 µs), filling it"
@@ -48,7 +48,7 @@ fn known(name: &str) -> Reference {
     }
 }
 
-/// Commands as people write them, filled up with a plain one to the length that is asked for.
+/// Realistic commands, each padded with a plain one to the requested length.
 fn commands() -> Vec<(&'static str, String)> {
     let all = [
         ("words and quotes", "notify-send \"{{session}}: {{title}}\" '{{title}}' {{files}}"),
@@ -72,7 +72,7 @@ fn commands() -> Vec<(&'static str, String)> {
         while text.len() < COMMAND_BYTES {
             text.push_str(filling);
         }
-        // A cut in the middle of a plain word is a word too.
+        // Cutting a plain word leaves a plain word.
         text.truncate(COMMAND_BYTES.max(command.len()));
         text
     };

@@ -1,11 +1,11 @@
-//! A thousand fire-and-forget webhooks to a receiver on this machine: how long until all have arrived,
+//! A thousand background webhooks to a receiver on this machine: how long until all have arrived,
 //! and how much memory that takes.
 //!
 //! ```text
 //! cargo bench -p hookwright-engine --bench webhooks
 //! ```
 //!
-//! Expected: under 2 s, and memory that does not grow with the number of hooks that are on their way.
+//! Expected: under 2 s, and memory that does not grow with the number of requests in flight.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "this program talks to people")]
 
 use std::sync::Arc;
@@ -60,7 +60,7 @@ async fn receiver() -> (u16, Arc<AtomicUsize>) {
 async fn serve(mut stream: TcpStream, arrived: Arc<AtomicUsize>) {
     let mut bytes = Vec::new();
     while stream.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
-        // The body of every request is the same, and its last bytes are its end.
+        // All requests have the same body, and these are its last bytes.
         while let Some(end) = find(&bytes, b"\"completed\"}") {
             bytes.drain(..end);
             arrived.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Functions as hooks: a guard with a matcher, one that is slow and hears its token, one that fails
-//! and is tried again, and one that nothing waits for.
+//! Functions as hooks: a guard with a matcher, a slow one that obeys its token, one that fails and
+//! is retried, and a background one.
 #![expect(clippy::print_stdout, reason = "an example is a host")]
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use hookwright_engine::{
     Answer, Call, CallbackFailure, Engine, Event, Fired, Firing, Hook, OnFailure, Verdict,
 };
 
-/// A rule with a name of its own: lists show it.
+/// A named function: lists show its name.
 async fn no_secrets(call: Call) -> Result<Answer, CallbackFailure> {
     let path = call.event.text_at("/tool_input/file_path").ok_or("a tool without a path")?;
     if path.ends_with(".env") {
@@ -21,7 +21,8 @@ async fn no_secrets(call: Call) -> Result<Answer, CallbackFailure> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let slow = Hook::on("tool:pre_execute:bash", |call| async move {
-        // As a rule this would be a request; whatever it is, it ends when the token says so.
+        // A real hook would send a request here; whatever it does, it ends when the token is
+        // cancelled.
         call.cancelled.cancelled().await;
         Err("nobody answered".into())
     });

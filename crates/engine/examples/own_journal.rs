@@ -1,5 +1,5 @@
-//! A port of one's own: a journal that writes run events to a file, one a line, and says that one is
-//! safe only when it is. What cannot be written down does not start.
+//! A custom port: a journal that writes run events to a file, one per line, and confirms an event
+//! only when it is synced. A hook whose start cannot be journalled does not start.
 #![expect(clippy::print_stdout, reason = "an example is a host")]
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hookwright_engine::ports::{Journal, Ports, Promise};
 use hookwright_engine::{Answer, Engine, Event, Firing, Hook, RunEvent, serde_json};
 
-/// Writes to a file, and is full after so many events.
+/// Writes to a file, and is full after a number of events.
 struct FileJournal {
     file: Mutex<File>,
     events_left: AtomicU32,
@@ -32,7 +32,7 @@ impl FileJournal {
 
 impl Journal for FileJournal {
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
-        // Short enough to be done in place; a slow disk would want `spawn_blocking`.
+        // Short enough for a blocking write; use `spawn_blocking` for a slow disk.
         Box::pin(async { self.write(event) })
     }
 }

@@ -1,4 +1,4 @@
-//! Run events on their way through a channel to a task of their own, which may take its time.
+//! Sends run events through a channel to a task, which may be slow.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a host")]
 
 use hookwright_config::HookFiles;
@@ -7,7 +7,7 @@ use hookwright_engine::{
 };
 use tokio::sync::mpsc;
 
-/// Run events that may wait to be shown.
+/// Run events that may be queued.
 const WAITING_MAX: usize = 1024;
 
 #[tokio::main(flavor = "current_thread")]
@@ -18,15 +18,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::builder(&root)
         .environment(std::env::vars_os())
         .hooks(HookFiles::in_project(root).text("rules", rules).load()?.hooks)
-        // An observer is called between the steps of a firing and must not wait. What finds no room
-        // is gone; a journal is the port for those who need every one.
+        // An observer is called between the steps of a firing and must not wait. Events that do not
+        // fit into the queue are lost; implement a journal if you need every event.
         .observe(Interest::Everything, move |event| drop(sender.try_send(event.clone())))
         .build()?;
     let shown = tokio::spawn(show(receiver));
     let stop = Event::named("Stop", serde_json::json!({ "reason": "completed" }))?;
     engine.fire(stop, Firing { session: Some("demo".into()), ..Firing::default() }).await;
     engine.settle().await;
-    // The engine holds the sender; without it the channel ends.
+    // The engine holds the sender; the channel closes without it.
     drop(engine);
     shown.await?;
     Ok(())
@@ -52,7 +52,7 @@ async fn show(mut events: mpsc::Receiver<RunEvent>) {
             RunEventKind::Firing(FiringEvent::Decided { decision }) => {
                 println!("{session}: decision {}", decision["decision"]);
             }
-            // The others tell of attempts, of what is remembered, and of sessions.
+            // The others are about attempts, memory and sessions.
             _ => {}
         }
     }

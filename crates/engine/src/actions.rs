@@ -1,7 +1,8 @@
 //! What hooks do. An action does one thing and decides nothing: it returns an [`Outcome`], and
-//! `dispatch.rs` answers it.
+//! `dispatch.rs` decides what follows.
 
 mod callback;
+mod child_news;
 mod cut;
 mod from_within;
 mod git;
@@ -9,7 +10,6 @@ mod git_commit;
 mod git_push;
 mod shell;
 mod spawn;
-mod telling;
 #[cfg(feature = "http")]
 mod webhook;
 
@@ -34,7 +34,7 @@ use crate::variables::{Carried, Environment, Variables};
 pub use git::GIT_LOCATION_VARIABLES;
 pub(crate) use shell::Shells;
 
-/// All that one attempt of one hook needs.
+/// The input of one attempt of one hook.
 #[derive(Clone)]
 pub(crate) struct HookAttempt {
     pub(crate) hook: Arc<Hook>,
@@ -46,26 +46,24 @@ pub(crate) struct HookAttempt {
     pub(crate) policy: &'static Policy,
     pub(crate) chain: Chain,
     pub(crate) place: FiringPlace,
-    /// Which try it is; one that a crash cut off and this one are the same.
+    /// The number of the try. A try that a crash interrupted keeps its number when it is repeated.
     pub(crate) try_number: u32,
-    /// What it had done when it was cut off, if that try goes on here.
+    /// What the interrupted try had done, if this attempt continues it.
     pub(crate) cut_off: Option<Box<CutOff>>,
-    /// Asks people.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) waits: Arc<dyn Waits>,
-    /// Starts pipelines.
     pub(crate) pipelines: Arc<dyn Pipelines>,
     pub(crate) run_id: String,
     pub(crate) surroundings: Arc<ActionContext>,
-    /// Nobody can be asked about what the action fires either.
-    pub(crate) nobody_to_ask: bool,
-    /// Fires what the action announces.
+    /// No person can approve anything, including for events that the action fires.
+    pub(crate) no_approver: bool,
+    /// Fires the events of the action.
     pub(crate) engine: Engine,
     pub(crate) cancel: CancellationToken,
 }
 
 impl HookAttempt {
-    /// Our variables as this attempt sees them.
+    /// The built-in variables, as this attempt sees them.
     pub(crate) fn variables(&self) -> Variables<'_> {
         Variables {
             event: &self.event,
@@ -74,20 +72,21 @@ impl HookAttempt {
         }
     }
 
-    /// The way from this attempt to an event that it fires, if it can be found again after a crash.
-    pub(crate) fn way_to(&self, event: &EventName) -> Option<String> {
+    /// The key path from this attempt to an event that it fires; `None` if the firing is not
+    /// resumable.
+    pub(crate) fn key_path_to(&self, event: &EventName) -> Option<String> {
         let (place, hook) = (&self.place, &self.hook.id);
         let way =
             || FiringKey::below(&place.firing, hook, self.try_number, event.as_str()).to_string();
         place.is_kept.then(way)
     }
 
-    /// The firings above one that this attempt makes.
+    /// The chain for events that this attempt fires.
     pub(crate) fn chain_below(&self) -> Chain {
         self.chain.with(&self.event.name, &self.hook.id, &self.hook.source.path)
     }
 
-    /// Where the values of its texts come from.
+    /// The values for the hook's texts.
     pub(crate) fn filling(&self) -> Filling<'_> {
         Filling {
             variables: self.variables(),
@@ -97,7 +96,7 @@ impl HookAttempt {
         }
     }
 
-    /// Who reads what the hook's wire writes.
+    /// Reads the output of the hook's wire format.
     pub(crate) fn reader(&self) -> WireReader<'_> {
         WireReader {
             event: &self.event,
@@ -108,19 +107,18 @@ impl HookAttempt {
     }
 }
 
-/// Which firing of which session an attempt belongs to.
+/// The firing and the session that an attempt belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct FiringPlace {
     /// The session's name, empty if it has none.
     pub(crate) session: String,
-    /// The firing's number within its session.
     pub(crate) number: u64,
-    /// The firing within its session, or within the engine: its number, and for one that an action
-    /// fired the way to it.
+    /// Identifies the firing within its session, or within the engine: its number, and the key path
+    /// if an action fired it.
     pub(crate) firing: String,
-    /// Whether it can be taken up again after a crash.
+    /// Whether it can be resumed after a crash.
     pub(crate) is_kept: bool,
-    /// Tells the engine from any other.
+    /// Identifies the engine.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) engine: u64,
 }
@@ -138,29 +136,28 @@ pub(crate) struct ActionContext {
     pub(crate) sender: crate::http::Sender,
 }
 
-/// News of an action while it runs.
+/// Receives news of a running action.
 pub(crate) trait ActionNews: Send {
-    /// It has turned itself into a background one, with an answer or without.
+    /// The action moved itself to the background, with an answer or without.
     fn went_async(&mut self, answer: Option<Box<Answer>>);
 
-    /// Whether anybody wants to know what becomes of it.
+    /// Whether anything reads the run events of this action.
     fn is_watched(&self) -> bool;
 
-    /// Its process runs, it waits for a person, or there is something to note.
-    fn tells(&mut self, kind: RunEventKind);
+    /// Its process started, it waits for a person, or it has a note.
+    fn report(&mut self, kind: RunEventKind);
 
-    /// Whether anybody is shown its output while it comes.
+    /// Whether anything shows its output while it runs.
     fn wants_output(&self) -> bool;
 
-    /// It has printed something.
     fn prints(&mut self, hook: &str, stream: &'static str, text: String);
 }
 
-/// How an attempt ended, and how long the action itself took.
+/// Runs the attempt. Returns its outcome and how long the action itself took.
 pub(crate) async fn run(attempt: HookAttempt, news: &mut dyn ActionNews) -> (Outcome, Duration) {
     match &attempt.hook.action {
         Action::Shell(shell) => shell::run(&attempt, shell, news).await,
-        // In boxes, so that a shell hook does not carry their size.
+        // Boxed, so that a shell hook does not carry their size.
         Action::GitCommit(commit) => Box::pin(git_commit::run(&attempt, commit, news)).await,
         Action::GitPush(push) => Box::pin(git_push::run(&attempt, push, news)).await,
         Action::Callback(callback) => Box::pin(callback::run(&attempt, callback, news)).await,

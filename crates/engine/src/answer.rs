@@ -1,9 +1,8 @@
 //! The answer in a native hook's standard output, if there is one.
 //!
-//! The whole output may be the answer, and then everything in it counts. Between lines of a log an
-//! answer can only restrict or add: no deny gets lost in a log, no log grants anything, and a
-//! tool's own JSON lines are not taken for an answer. What the fields of one object mean is in
-//! `answer/object.rs`.
+//! If the whole output is the answer, everything in it counts. An answer between log lines can only
+//! restrict or add. So no deny gets lost in a log, no log grants anything, and a tool's own JSON
+//! lines are not read as an answer. `answer/object.rs` defines the fields of one object.
 
 use std::time::Duration;
 
@@ -19,23 +18,23 @@ mod tests;
 
 pub use object::field_names;
 
-/// What standard output says.
+/// What a hook's standard output contains.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerReading {
     /// No answer: text, or JSON that is not meant for us.
     Nothing,
     /// The whole output is the answer.
     Whole(Answer),
-    /// Other text stood around it, so it only restricts and adds.
+    /// The answer was surrounded by other text, so it can only restrict and add.
     Among(Answer),
-    /// It was meant to be an answer and can't be read as one.
+    /// The output looks like an answer but is invalid.
     Broken {
-        /// What is wrong with it.
+        /// What is wrong.
         why: String,
     },
 }
 
-/// Reads a hook's standard output. `whole` is false when the middle of it was not kept.
+/// Reads a hook's standard output. `whole` is false if its middle was dropped.
 pub fn read(stdout: &str, whole: bool, event: &EventName) -> AnswerReading {
     let text = without_async_line(trimmed(stdout));
     let parsed = serde_json::from_str::<Value>(text);
@@ -62,9 +61,9 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> AnswerReading {
     }
 }
 
-/// How long the hook may go on in the background, if its first line of output asks for that:
-/// `{"async": true, "asyncTimeout": number}` and nothing else: an event's data, printed into a log,
-/// must not send its guard away. The number counts in `unit`s.
+/// How long the hook may continue in the background, if its first line of output requests that. The
+/// line must be `{"async": true, "asyncTimeout": number}` and nothing else: otherwise event data
+/// that is printed into a log could send a guard to the background. The number counts in `unit`s.
 pub fn async_for(first_line: &str, unit: Duration) -> Option<Duration> {
     let line = trimmed(first_line);
     if !line.starts_with('{') {
@@ -110,14 +109,13 @@ fn read_whole(text: &str, object: &Map<String, Value>, event: &EventName) -> Ans
     }
 }
 
-/// What was found by looking for an object at every line's start.
+/// The objects found at the starts of lines.
 #[derive(Default)]
 struct ObjectSearch {
     answers: Vec<Answer>,
-    /// The text begins with `{` and is no object there.
+    /// The text begins with `{`, but not with a JSON object.
     starts_in_vain: bool,
-    /// What is wrong with the first object that restricts but can't be read, or why not all of the
-    /// text was looked at.
+    /// What is wrong with the first invalid object that restricts, or why the search ended early.
     broken: Option<String>,
 }
 
@@ -134,14 +132,15 @@ impl ObjectSearch {
                     let (written, after) = candidate.split_at(values.byte_offset());
                     search.take(written, &object, event);
                     rest = after;
-                    // Two objects on one line, as two programs print them that end no line.
+                    // Two objects on one line, from two programs that print no line end.
                     if !rest.trim_start().starts_with('{') {
                         rest = after_line(rest);
                     }
                 }
                 Some(Err(error)) => {
                     let seen = bytes_before(candidate, &error);
-                    // What follows the first that is none holds what follows any later one.
+                    // The text after the first failed candidate contains the text after every later
+                    // one, so one check is enough.
                     if !std::mem::replace(&mut in_vain, true) && object::seems_to_deny(candidate) {
                         search.broken.get_or_insert_with(|| match candidate.len() == text.len() {
                             true => no_json_at_the_start(&error),
@@ -174,8 +173,8 @@ impl ObjectSearch {
         }
         match object::answer(object, event) {
             Ok(answer) => self.answers.push(answer),
-            // A log may have a `decision` too. But what says deny and then has a field wrong was
-            // meant for us: ignoring it would let through what it guards.
+            // A log may contain a `decision` too. But an object that denies and has one invalid
+            // field was meant for us: ignoring it would allow what it guards against.
             Err(why) if object::restricts(object) => {
                 self.broken.get_or_insert(why);
             }
@@ -183,8 +182,9 @@ impl ObjectSearch {
         }
     }
 
-    /// One answer: the strongest decision with its first reason, and all contexts and messages. A
-    /// broken one beside them leaves nothing to trust but an answer that denies or stops anyway.
+    /// Merges all objects into one answer: the strongest decision with its first reason, and all
+    /// contexts and messages. If an object is invalid, only an answer that denies or stops anyway
+    /// is trusted.
     fn merged(&self) -> Option<Answer> {
         let strength = |answer: &Answer| match answer.decision {
             Some(AnswerDecision::Deny) => 2,
@@ -200,7 +200,7 @@ impl ObjectSearch {
             answers.iter().filter_map(|answer| answer.system_message.as_deref()).collect();
         let merged = Answer {
             decision: leading.clone().find_map(|answer| answer.decision),
-            // An allow is about to lose its decision; its reason would stand for something else.
+            // An allow loses its decision here, so its reason would explain something else.
             reason: leading
                 .filter(|answer| !is_allow(answer))
                 .find_map(|answer| answer.reason.clone()),
@@ -218,7 +218,7 @@ impl ObjectSearch {
     }
 }
 
-/// The text from the next `{` on that has nothing to see before it on its line.
+/// The text from the next `{` that is the first visible character of its line.
 fn object_start(text: &str) -> Option<&str> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -231,7 +231,7 @@ fn object_start(text: &str) -> Option<&str> {
     None
 }
 
-/// The line without blanks, marks and colours at its start, which people do not see either.
+/// Strips the invisible start of a line: blanks, marks and colours.
 fn without_unseen(line: &str) -> &str {
     let mut rest = line;
     loop {
@@ -250,7 +250,7 @@ fn without_unseen(line: &str) -> &str {
     }
 }
 
-/// The text behind a terminal's control sequence (`ESC [ … m`, `ESC ] … BEL`, `ESC ( B`, `ESC 7`).
+/// The text after a terminal control sequence (`ESC [ … m`, `ESC ] … BEL`, `ESC ( B`, `ESC 7`).
 fn after_escape(sequence: &str) -> &str {
     let end = match sequence.chars().next() {
         Some('[') => {
@@ -267,12 +267,12 @@ fn after_escape(sequence: &str) -> &str {
     .unwrap_or("")
 }
 
-/// The text behind the end of its first line; a lone carriage return ends one too.
+/// The text after the first line. A lone carriage return ends a line too.
 fn after_line(text: &str) -> &str {
     text.find(['\n', '\r']).map_or("", |end| &text[end + 1..])
 }
 
-/// How far the reader came before it found the fault, and had found its line.
+/// The byte offset at which the JSON reader found the fault.
 fn bytes_before(text: &str, error: &serde_json::Error) -> usize {
     let lines_before = error.line().saturating_sub(1);
     let line_start = match lines_before.checked_sub(1) {

@@ -1,11 +1,11 @@
-//! [`Chain`]: how one firing came about through others.
+//! [`Chain`]: the hooks whose actions led to a firing.
 //!
-//! What a hook runs may fire events itself. The chain travels in the environment
+//! A hook's command may fire events itself. The chain travels in the environment
 //! (`HOOKWRIGHT_CHAIN`), so that a circle is found across processes too.
 //!
-//! Any process can set that variable, so a chain that was read from a text is only *claimed*. A claimed
-//! chain can keep a hook from starting, but never lets an event pass: where the event can be blocked,
-//! it is. [`Chain::proven`] is for a caller that has checked the processes above it.
+//! Any process can set that variable, so a chain read from text is only *claimed*. A claimed chain
+//! can keep a hook from starting, but it never lets an event pass: if the event can be blocked, it
+//! is. [`Chain::proven`] is for a caller that has checked the processes above it.
 
 use std::fmt;
 use std::path::Path;
@@ -13,15 +13,15 @@ use std::path::Path;
 use hookwright_events::EventName;
 use serde::{Deserialize, Serialize};
 
-/// The variable that carries the chain into whatever a hook runs.
+/// The environment variable that carries the chain to a hook's processes.
 pub const CHAIN_VARIABLE: &str = "HOOKWRIGHT_CHAIN";
 
-/// The hooks that are running above this firing, outermost first.
+/// The hooks that run above this firing, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<ChainLink>", into = "Vec<ChainLink>")]
 pub struct Chain {
     links: Vec<ChainLink>,
-    /// It was read from a text that anybody could have written.
+    /// It was read from text that any process could have written.
     is_claimed: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Chain {
 struct ChainLink {
     event: String,
     hook: String,
-    /// The file that the hook came from: two projects may use the same id.
+    /// The file that configures the hook: two projects may use the same id.
     #[serde(default)]
     file: String,
 }
@@ -54,40 +54,40 @@ impl ChainLink {
 }
 
 impl Chain {
-    /// Reads the chain from the environment's text, as a claim. A text that is not a chain counts as
-    /// no chain: every hook runs.
+    /// Reads the chain from an environment variable's value, as a claim. Invalid text counts as an
+    /// empty chain: every hook runs.
     pub fn from_text(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// The same chain, for a caller that knows that these hooks run above it.
+    /// The same chain, for a caller that knows that these hooks really run above it.
     pub fn proven(self) -> Self {
         Self { is_claimed: false, ..self }
     }
 
-    /// Whether it is only claimed: it was read from a text and not proven since.
+    /// Whether the chain was read from text and not proven since.
     pub fn is_claimed(&self) -> bool {
         self.is_claimed
     }
 
-    /// The chain as the environment carries it.
+    /// The chain as the environment variable's value.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a chain is plain text")
     }
 
-    /// This chain and one hook more.
+    /// This chain with one more hook.
     pub fn with(&self, event: &EventName, hook: &str, file: &Path) -> Self {
         let mut longer = self.clone();
         longer.links.push(ChainLink::new(event, hook, file));
         longer
     }
 
-    /// How deep this firing is.
+    /// The number of hooks above this firing.
     pub fn depth(&self) -> usize {
         self.links.len()
     }
 
-    /// The circle that waking this hook at this event would close.
+    /// The circle that running this hook at this event would close.
     pub fn circle(&self, event: &EventName, hook: &str, file: &Path) -> Option<String> {
         let again = ChainLink::new(event, hook, file);
         let start = self.links.iter().position(|link| *link == again)?;
@@ -128,7 +128,7 @@ mod tests {
         );
         assert_eq!(chain.circle(&name("tool:post_execute"), "a", Path::new("a.yaml")), None);
         assert_eq!(chain.circle(&name("tool:pre_execute"), "c", Path::new("a.yaml")), None);
-        // Another project's hook of the same id is another hook.
+        // The same id in another project's file is another hook.
         assert_eq!(chain.circle(&name("tool:pre_execute"), "a", Path::new("b.yaml")), None);
         assert_eq!(chain.depth(), 3);
     }

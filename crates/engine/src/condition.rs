@@ -1,14 +1,14 @@
-//! [`Condition`]: the `when:` of a hook, parsed once and asked at every event.
+//! [`Condition`]: the `when:` of a hook, parsed once and evaluated at every event.
 //!
-//! A condition only looks: it runs no code and takes bounded time and memory. Parsing, with every
-//! fault's place, is in `condition/parse.rs`; how values compare is in `condition/evaluate.rs`.
+//! A condition runs no code and takes bounded time and memory. Parsing, with the place of every
+//! fault, is in `condition/parse.rs`; how values compare is in `condition/evaluate.rs`.
 //!
-//! From loose to tight, the operators are
+//! The operators, from loose to tight:
 //!
 //! | operators | |
 //! |---|---|
-//! | `\|\|` | the right side is asked only when the left is false |
-//! | `&&` | the right side is asked only when the left is true |
+//! | `\|\|` | the right side is evaluated only if the left is false |
+//! | `&&` | the right side is evaluated only if the left is true |
 //! | `== != < <= > >=`, `in contains startsWith endsWith matches` | do not chain: `a == b == c` is a fault |
 //! | `+ -` | numbers only |
 //! | `* / %` | numbers only |
@@ -39,8 +39,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition that `text` says. `known` tells whether a variable's name exists, and `names`
-    /// lists the names that a misspelt one may have meant.
+    /// Parses a condition. `known` tells whether a variable exists; `names` lists the names to
+    /// suggest for a misspelt one.
     pub fn parse(
         text: &str,
         known: &dyn Fn(&str) -> bool,
@@ -50,71 +50,71 @@ impl Condition {
         Ok(Self { source: text.into(), root, variables })
     }
 
-    /// Whether it holds for these values.
+    /// Whether the condition is true for these values.
     pub fn holds(&self, values: &dyn Values) -> Result<bool, EvaluateError> {
         evaluate::truth(&self.root, values)
     }
 
-    /// The text it was parsed from.
+    /// The text that it was parsed from.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The variables it uses, each once, without their paths.
+    /// The variables that it uses, each once, without their paths.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.variables.iter().map(AsRef::as_ref)
     }
 }
 
-/// What the variables of a condition are worth at one event.
+/// The values of a condition's variables at one event.
 pub trait Values {
     /// The variable's value; `None` counts as empty text.
     fn value(&self, name: &str) -> Option<Cow<'_, Value>>;
 }
 
-/// Why a text is no condition, and where. Ranges are bytes of the text.
+/// Why a text is not a valid condition, and where. Ranges are bytes of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// There is nothing but spaces.
+    /// The text is blank.
     #[error("the condition is empty")]
     Empty {
-        /// All of the text.
+        /// The whole text.
         at: Range<usize>,
     },
-    /// A variable that neither Hookwright nor the environment has.
+    /// A variable that is neither built in nor in the environment.
     #[error("unknown variable `{name}`")]
     UnknownVariable {
-        /// The name, without its path.
+        /// The variable's name, without its path.
         name: String,
-        /// Where the name stands.
+        /// The range of the name.
         at: Range<usize>,
-        /// The known name that looks most like it.
+        /// The most similar known name.
         nearest: Option<String>,
     },
-    /// Something stands where something else has to.
+    /// A token at the wrong place.
     #[error("expected {expected} but found {}", found_text(found))]
     Unexpected {
-        /// What could stand here.
+        /// What may be here instead.
         expected: Cow<'static, str>,
-        /// What does; empty at the end of the text.
+        /// The token; empty at the end of the text.
         found: String,
-        /// Where it stands.
+        /// The range of the token.
         at: Range<usize>,
     },
-    /// A quote that is never closed.
+    /// A quote that is not closed.
     #[error("the string that begins here has no closing quote")]
     UnterminatedString {
         /// From the quote to the end.
         at: Range<usize>,
     },
-    /// What `matches` is given is no regular expression, or too large a one.
+    /// The operand of `matches` is not a regular expression, or is too large.
     #[error("`{pattern}` is not a valid regular expression: {cause}")]
     BadRegex {
         /// The pattern, without its quotes.
         pattern: String,
-        /// What is wrong with it.
+        /// The regex compiler's message.
         cause: String,
-        /// Where it stands, with its quotes.
+        /// The range of the pattern, with its quotes.
         at: Range<usize>,
     },
     /// The text is longer than [`CONDITION_BYTES_MAX`].
@@ -126,13 +126,13 @@ pub enum ConditionError {
     /// It nests deeper than [`CONDITION_DEPTH_MAX`].
     #[error("the condition nests deeper than {CONDITION_DEPTH_MAX} levels")]
     TooDeep {
-        /// What opens one level too many.
+        /// The token that opens one level too many.
         at: Range<usize>,
     },
 }
 
 impl ConditionError {
-    /// Where in the text the fault is.
+    /// The range of the fault in the text.
     pub fn at(&self) -> Range<usize> {
         match self {
             Self::Empty { at }
@@ -141,7 +141,7 @@ impl ConditionError {
             | Self::UnterminatedString { at }
             | Self::BadRegex { at, .. }
             | Self::TooDeep { at } => at.clone(),
-            // The whole of it; the end may lie within a character.
+            // No range: the end may lie within a character.
             Self::TooLong { .. } => 0..0,
         }
     }
@@ -151,21 +151,21 @@ fn found_text(found: &str) -> Cow<'static, str> {
     if found.is_empty() { "the end".into() } else { format!("`{found}`").into() }
 }
 
-/// Why a condition has no answer for the values it was given.
+/// Why a condition cannot be evaluated for the given values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// Something to calculate with is no number.
+    /// An operand of arithmetic is not a number.
     #[error("`{operator}` needs a number but {operand}")]
     NotANumber {
-        /// What wanted a number.
+        /// The operator that needs a number.
         operator: &'static str,
-        /// What it was given; boxed, since every step of an evaluation returns this type.
+        /// The operand; boxed, since every step of an evaluation returns this type.
         operand: Box<Operand>,
     },
-    /// The right side of `in` has no items.
+    /// The right side of `in` is not a list.
     #[error("`in` needs a list but {operand}")]
     NotAList {
-        /// What it was given.
+        /// The right side.
         operand: Box<Operand>,
     },
     /// A division or remainder by zero.
@@ -179,9 +179,10 @@ pub enum EvaluateError {
 /// A value that an operator could not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
-    /// The variable it came from, as written and without `${}`; `None` for a literal or a result.
+    /// The variable that the value came from, as written but without `${}`; `None` for a literal or
+    /// a result.
     pub variable: Option<String>,
-    /// Its text, shortened.
+    /// The value as text, shortened.
     pub value: String,
 }
 

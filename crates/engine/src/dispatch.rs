@@ -1,26 +1,28 @@
-//! Dispatch: how hooks become a decision. Every choice, no IO, no clock.
+//! Dispatch: how hooks become a decision. It makes every choice and has no IO and no clock.
 //!
-//! What happened goes in through [`Dispatch::advance`], what to do next comes out as [`HookStep`]s:
-//! start a hook, sleep, record, remember, finished. A resumed run is the same machine fed with the
-//! outcomes that were journalled.
+//! What happened goes in through [`Dispatch::advance`]; what to do next comes out as [`HookStep`]s:
+//! start a hook, sleep, record, remember, finished. A resumed run is the same machine, fed with the
+//! journalled outcomes.
 //!
-//! 1. Hooks that fit, in order; disabled, unmet, done and skipped ones are passed with a reason.
-//! 2. Awaited actions one by one (or, where a policy says so, a whole group at once); others start
-//!    and go on.
-//! 3. What a hook leaves (`LAST_HOOK_STATUS`…) is there for the later ones.
-//! 4. A failure goes through the hook's terms; a block is not a failure and is never retried.
-//! 5. The first block ends the awaited ones; those that only observe still start, so that an audit
-//!    log sees what was denied. Abort ends all.
+//! 1. Matching hooks run in order. Disabled, unmet, done and skipped ones are passed over with a
+//!    reason.
+//! 2. Awaited actions run one by one, or a whole group at once if the policy says so. Other actions
+//!    start and continue in the background.
+//! 3. What a hook leaves behind (`LAST_HOOK_STATUS`…) is visible to later hooks.
+//! 4. The hook's terms handle a failure. A block is not a failure and is never retried.
+//! 5. The first block ends the awaited hooks. Hooks that only observe still start, so that an audit
+//!    log sees what was denied. An abort ends all.
 //!
-//! How the answers become the decision is in `dispatch/deciding.rs`, what one hook adds to it in
-//! `dispatch/run.rs`, what becomes of hooks that go to the background in `dispatch/going_async.rs`; who runs the steps is `engine.rs`.
+//! The rest is in `dispatch/`: `deciding.rs` combines the answers, `run.rs` computes what one hook
+//! adds, and `going_async.rs` handles hooks that move to the background. `engine.rs` runs the
+//! steps.
 
 mod deciding;
 mod going_async;
 mod run;
+pub(crate) mod start_check;
 mod step;
 mod stop;
-pub(crate) mod whether;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -30,10 +32,10 @@ use hookwright_events::{Event, FiringEvent, Outcome, Power, ProcessOutcome, Repo
 
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, RunState, milliseconds};
+use crate::dispatch::start_check::StartCheck;
 use crate::dispatch::step::Steps;
 pub(crate) use crate::dispatch::step::{HookHappening, HookStep};
 pub use crate::dispatch::stop::can_block;
-use crate::dispatch::whether::Whether;
 use crate::handed_over::Background;
 use crate::hook::{Exhausted, Hook, Terms};
 use crate::past::PastHook;
@@ -41,34 +43,31 @@ use crate::policy::{At, Meaning, Order, Policy};
 use crate::ports::{Keepsake, Remembered};
 use crate::variables::{Carried, Environment, Variables};
 
-/// What a firing is given.
+/// The input of one firing.
 #[derive(Debug, Clone)]
 pub(crate) struct DispatchInput {
-    /// The event.
     pub event: Arc<Event>,
-    /// The hooks that fit, in the order in which they run.
+    /// The matching hooks, in the order in which they run.
     pub hooks: Vec<Arc<Hook>>,
-    /// Entries that could not be read and would have been woken.
+    /// Invalid entries that would have matched.
     pub broken: Vec<String>,
-    /// Ids that are to be skipped.
+    /// Ids of hooks to skip.
     pub skip: Arc<[String]>,
     /// Keys of the hooks that started this session.
     pub started_by: Arc<[String]>,
-    /// What the session remembers.
     pub remembered: Remembered,
-    /// The firings above this one.
     pub chain: Chain,
-    /// Where conditions find names that are not ours.
+    /// Where conditions look up names that are not built in.
     pub environment: Arc<Environment>,
-    /// Nobody can be asked, so that whatever would have to be asked is denied.
-    pub nobody_to_ask: bool,
-    /// Whether anybody reads run events; if not, none are put together.
+    /// No person can approve anything, so a question is denied.
+    pub no_approver: bool,
+    /// Whether anything reads run events; if not, none are built.
     pub is_watched: bool,
-    /// Any number: what has to differ between firings is made of it.
+    /// A random number, for what has to differ between firings.
     pub chance: u64,
-    /// What is known of each hook from before a crash; empty for a firing that begins.
+    /// What each hook did before a crash; empty for a new firing.
     pub past: Vec<PastHook>,
-    /// Where hooks run that nothing waits for.
+    /// Where hooks run whose end nothing awaits.
     pub background: Background,
 }
 
@@ -78,20 +77,19 @@ pub(crate) struct Dispatch {
     given: DispatchInput,
     power: Power,
     runs: Vec<Run>,
-    /// The hooks that run although nothing waits for them, by number.
+    /// The numbers of the hooks that run in the background.
     in_background: BTreeSet<usize>,
-    /// Those of them that have ended since somebody asked last.
+    /// Those that have ended since [`Self::take_out_of_background`] was last called.
     out_of_background: Vec<usize>,
-    /// For hooks that are the same as others: the one of them that runs.
+    /// For identical hooks: the one that runs.
     strictest_twins: OnceLock<HashMap<Box<str>, Option<usize>>>,
     carried: Carried,
-    /// The next hook to look at.
     next: usize,
-    /// Awaited hooks that run now; the decision waits for all of them.
+    /// Awaited hooks that run now. The decision waits for all of them.
     batch: Vec<usize>,
     ended: Option<EndedBy>,
     finished: bool,
-    /// After an interrupt or an abort nothing is tried again.
+    /// Set by an interrupt or an abort: nothing is retried.
     over: bool,
 }
 
@@ -106,7 +104,6 @@ enum EndedBy {
 }
 
 impl Dispatch {
-    /// A firing that has not begun.
     pub(crate) fn new(given: DispatchInput) -> Self {
         let power = given.event.name.power();
         let runs = given.hooks.iter().map(|hook| Run::new(Arc::clone(hook), power)).collect();
@@ -149,21 +146,20 @@ impl Dispatch {
             HookHappening::TimeToRetry { hook, slept } => self.try_again(hook, slept, &mut steps),
             HookHappening::Interrupted => self.interrupted(&mut steps),
         }
-        self.go_on(&mut steps);
+        self.start_next(&mut steps);
         steps.all
     }
 
-    /// The hooks that fit, by their numbers.
+    /// The matching hooks, by number.
     pub(crate) fn hooks(&self) -> &[Arc<Hook>] {
         &self.given.hooks
     }
 
-    /// The hook behind a number.
     pub(crate) fn hook(&self, number: usize) -> &Arc<Hook> {
         &self.runs[number].hook
     }
 
-    /// The rules under which a hook runs here.
+    /// The terms of a hook at this event.
     pub(crate) fn terms(&self, number: usize) -> Terms {
         self.runs[number].terms
     }
@@ -173,17 +169,14 @@ impl Dispatch {
         self.runs[number].attempts
     }
 
-    /// A hook's wire and order.
     pub(crate) fn policy(&self, number: usize) -> &'static Policy {
         self.runs[number].policy
     }
 
-    /// Whether the decision has been made.
     pub(crate) fn is_decided(&self) -> bool {
         self.finished
     }
 
-    /// What hooks can do at this event.
     pub(crate) fn power(&self) -> Power {
         self.power
     }
@@ -193,23 +186,23 @@ impl Dispatch {
         &self.carried
     }
 
-    /// The numbers of hooks that still run although the decision was made.
+    /// The numbers of the hooks that still run in the background.
     pub(crate) fn in_background(&self) -> &BTreeSet<usize> {
         &self.in_background
     }
 
-    /// The numbers of background hooks that have ended since this was asked last.
+    /// The numbers of the background hooks that have ended since the last call.
     pub(crate) fn take_out_of_background(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.out_of_background)
     }
 
-    /// The record of every hook that fitted, in the order in which they ran.
+    /// The reports of all matching hooks, in the order in which they ran.
     pub(crate) fn reports(&self) -> Vec<Report> {
         self.runs.iter().map(Run::report).collect()
     }
 
-    /// Starts what can start, until something has to be waited for or all is said.
-    fn go_on(&mut self, steps: &mut Steps) {
+    /// Starts hooks until one has to be awaited or the decision is made.
+    fn start_next(&mut self, steps: &mut Steps) {
         loop {
             if !self.batch.is_empty() {
                 if self.batch.iter().any(|number| self.runs[*number].is_awaited()) {
@@ -228,7 +221,7 @@ impl Dispatch {
         }
     }
 
-    /// One hook, or the group of hooks that a policy runs at once.
+    /// The end of the group that runs at once; a single hook is a group of one.
     fn end_of_turn(&self, first: usize) -> usize {
         let run = &self.runs[first];
         match run.policy.order {
@@ -259,25 +252,25 @@ impl Dispatch {
     }
 
     fn take_turn(&mut self, number: usize, steps: &mut Steps) {
-        let whether = match self.given.past.get(number) {
-            Some(PastHook::Started) => Whether::Runs,
-            Some(PastHook::Skipped(reason)) => Whether::Passed(reason.clone()),
+        let check = match self.given.past.get(number) {
+            Some(PastHook::Started) => StartCheck::Runs,
+            Some(PastHook::Skipped(reason)) => StartCheck::Passed(reason.clone()),
             Some(PastHook::Unknown) | None => match self.reason_to_pass(number) {
-                Some(reason) => Whether::Passed(reason),
+                Some(reason) => StartCheck::Passed(reason),
                 None => self.may_start(number),
             },
         };
-        let refused = match whether {
-            Whether::Runs => None,
-            Whether::Refused(cause) => Some(cause),
-            Whether::RefusedByChain(cause) => {
+        let refused = match check {
+            StartCheck::Runs => None,
+            StartCheck::Refused(cause) => Some(cause),
+            StartCheck::RefusedByChain(cause) => {
                 let run = &mut self.runs[number];
-                if whether::chain_blocks(&run.hook, &self.given.event, &self.given.chain) {
+                if start_check::chain_blocks(&run.hook, &self.given.event, &self.given.chain) {
                     run.terms.fail_closed();
                 }
                 Some(cause)
             }
-            Whether::Passed(reason) => return self.pass(number, reason, steps),
+            StartCheck::Passed(reason) => return self.pass(number, reason, steps),
         };
         let run = &self.runs[number];
         let awaited = run.terms.awaited;
@@ -291,7 +284,7 @@ impl Dispatch {
             self.batch.push(number);
         }
         if let Some(cause) = refused {
-            // It did not start, so there is nothing to wait for and nothing to try again.
+            // The hook did not start, so there is nothing to await or to retry.
             let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause });
             let meaning = self.read(number, &outcome);
             self.set_state(number, RunState::Done);
@@ -309,11 +302,11 @@ impl Dispatch {
         steps.record(|| FiringEvent::HookSkipped { hook, reason });
     }
 
-    /// What the condition says, then what the firings above and the action itself allow.
-    fn may_start(&self, number: usize) -> Whether {
+    /// Checks the hook's condition, then the chain and the action itself.
+    fn may_start(&self, number: usize) -> StartCheck {
         let (hook, given) = (&self.runs[number].hook, &self.given);
-        match whether::condition(hook, &self.variables()) {
-            Whether::Runs => whether::start(hook, &given.event, &given.chain),
+        match start_check::condition(hook, &self.variables()) {
+            StartCheck::Runs => start_check::start(hook, &given.event, &given.chain),
             other => other,
         }
     }
@@ -330,7 +323,8 @@ impl Dispatch {
             run_id: None,
             digest: None,
         });
-        // Behind the record: what could not be journalled does not start, and has not run.
+        // After the record: if the start cannot be journalled, the hook does not start and has not
+        // run.
         if run.hook.once && attempt == 1 {
             steps.push(HookStep::Remember(Keepsake::Once { hook: run.hook.key() }));
         }
@@ -344,10 +338,10 @@ impl Dispatch {
         let run = &self.runs[number];
         let (hook, awaited) = (&run.hook, run.terms.awaited);
         let id_of = |number: &usize| &self.runs[*number].hook.id;
-        if let Some(reason) = whether::switched_off(hook, &self.given.event, &self.given.skip) {
+        if let Some(reason) = start_check::switched_off(hook, &self.given.event, &self.given.skip) {
             return Some(reason);
         }
-        if whether::starts_itself(hook, &self.given.started_by, self.power) {
+        if start_check::starts_itself(hook, &self.given.started_by, self.power) {
             return Some("it started this session".into());
         }
         if let Some(stricter) = self.stricter_twin(number) {
@@ -369,7 +363,7 @@ impl Dispatch {
         has_run.then(|| "once: it has already run in this session".into())
     }
 
-    /// The hook that runs in place of this one: the strictest of those that are the same, and among
+    /// The hook that runs in place of this one: the strictest of the identical hooks, and among
     /// equals the first.
     fn stricter_twin(&self, number: usize) -> Option<usize> {
         let twin = self.runs[number].hook.twin.as_deref()?;
@@ -377,8 +371,8 @@ impl Dispatch {
         strictest.get(twin).copied().flatten().filter(|strictest| *strictest != number)
     }
 
-    /// By what makes hooks the same, the one that runs. Once a firing: of thousands of hooks each would
-    /// otherwise look at all.
+    /// The hook that runs, by the key that makes hooks identical. Computed once a firing: otherwise
+    /// each of thousands of hooks would compare itself with all others.
     fn find_strictest_twins(&self) -> HashMap<Box<str>, Option<usize>> {
         let strictness = |number: usize| {
             let terms = self.runs[number].terms;
@@ -389,7 +383,7 @@ impl Dispatch {
             let Some(twin) = run.hook.twin.clone() else { continue };
             let first = strictest.entry(twin).or_default();
             let is_on =
-                whether::switched_off(&run.hook, &self.given.event, &self.given.skip).is_none();
+                start_check::switched_off(&run.hook, &self.given.event, &self.given.skip).is_none();
             if is_on && first.is_none_or(|first| strictness(number) > strictness(first)) {
                 *first = Some(number);
             }
@@ -495,7 +489,7 @@ impl Dispatch {
         self.end_retries(steps);
     }
 
-    /// Nothing is tried again from now on; what sleeps before its next attempt has failed.
+    /// Disables retries. Hooks that sleep before their next attempt have failed.
     fn end_retries(&mut self, steps: &mut Steps) {
         self.over = true;
         for number in 0..self.runs.len() {

@@ -1,7 +1,7 @@
 //! [`Engine`]: an event goes in, a decision and reports come out.
 //!
-//! The engine runs the steps that `dispatch.rs` asks for and tells it what happened. It keeps
-//! nothing between events but what still runs in the background; [`Engine::settle`] waits for that.
+//! The engine runs the steps that `dispatch.rs` returns and reports what happened. Between events
+//! it keeps only the hooks that run in the background; [`Engine::settle`] waits for them.
 
 mod builder;
 mod driver;
@@ -34,30 +34,31 @@ pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
 pub(crate) use shared::EngineState;
 
-/// What an engine is made of. [`Engine::builder`] puts it together step by step.
+/// The parts of an engine. [`Engine::builder`] sets them step by step.
 pub struct Setup {
-    /// The hooks.
+    /// The configured hooks.
     pub hooks: HookSet,
     /// The project root, where commands run.
     pub root: PathBuf,
     /// The host's environment.
     pub environment: Environment,
-    /// What hooks may use and nobody may see.
+    /// Values that hooks may use and that are redacted everywhere else.
     pub secrets: Secrets,
-    /// What the host lends.
+    /// The services that the host provides.
     pub ports: Ports,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
-    /// Keys of the hooks that started this session, its parent's and so on: they do not start it again.
+    /// Keys of the hooks that started this session, its parent session and so on: they do not start
+    /// it again.
     pub started_by: Vec<String>,
-    /// Where hooks run that nothing waits for.
+    /// Where hooks run whose end nothing awaits.
     pub background: Background,
-    /// The number of the last firing. Engines that write into one journal share it.
+    /// The number of the last firing. Engines that write to one journal share it.
     pub firings: Arc<AtomicU64>,
 }
 
 impl Setup {
-    /// These hooks, in this project, with this environment; nothing is kept, skipped or secret.
+    /// These hooks, in this project, with this environment, and defaults for the rest.
     pub fn new(hooks: HookSet, root: PathBuf, environment: Environment) -> Self {
         Self {
             hooks,
@@ -73,59 +74,59 @@ impl Setup {
     }
 }
 
-/// Fires events and owns whatever they start. A handle: clones share everything.
+/// Fires events and owns everything that they start. Clones share everything.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<EngineState>,
 }
 
-/// How one event is fired. The default will do for a host that has no sessions and can ask people.
+/// How one event is fired. The default suits a host that has no sessions and can ask people.
 #[derive(Debug, Clone, Default)]
 pub struct Firing {
-    /// The session's name, under which things are remembered.
+    /// The session's name, under which the engine remembers things.
     pub session: Option<String>,
     /// The firings above this one; empty unless a hook of this engine fires.
     pub chain: Chain,
-    /// Nobody can be asked, so that whatever would have to be asked is denied.
-    pub nobody_to_ask: bool,
-    /// What its host calls this firing, to find it again in the journal.
+    /// No person can approve anything, so a question is denied.
+    pub no_approver: bool,
+    /// The host's name for this firing, to find it again in the journal.
     pub key: Option<String>,
-    /// What is journalled together with the firing itself, before it: a crash cannot part them.
+    /// Run events that are journalled in one commit with the firing, before it.
     pub with: Vec<RunEventKind>,
-    /// The way to it from a firing that can be taken up again, where something that runs there fires
-    /// it: by that a person's answer is found again after a crash.
+    /// The key path to this firing from the resumable firing that contains it. A person's answer is
+    /// found again by it after a crash.
     pub within: Option<String>,
-    /// What is known of it from before a crash; then it is taken up again instead of begun.
+    /// What the journal knows of this firing from before a crash. If set, the firing is resumed.
     pub past: Option<Box<PastFiring>>,
-    /// Ids of hooks that have no part in it: they have run at the same point before.
+    /// Ids of hooks to leave out: they have already run at the same point.
     pub passed: Vec<String>,
-    /// Ids of hooks that run here once more, also with `once`.
+    /// Ids of hooks that run again here, even with `once`.
     pub again: Vec<String>,
-    /// The host makes the event's data anew when it takes the firing up again. Then they are journalled only
-    /// where a hook is woken, which has to read the same again.
+    /// The host rebuilds the event's data when it resumes the firing. The data are then journalled
+    /// only if a hook matches, since that hook must read the same data again.
     pub remakes_data: bool,
 }
 
-/// Is shown run events, after the journal has them. It is called between the steps of a firing, so
+/// Receives run events, after the journal has them. It is called between the steps of a firing, so
 /// it should be quick, must not block, and should not panic.
 pub type Observer = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
-/// Which run events an observer is shown.
+/// Which run events an observer receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// All of them, and hooks' output while it comes.
+    /// All of them, including hooks' output while they run.
     Everything,
-    /// All but output on its way, which is in the reports as well.
+    /// All except live output, which is in the reports as well.
     NoOutput,
 }
 
 impl Engine {
-    /// An engine for the project at this folder, an absolute path: commands run there.
+    /// Builds an engine for the project in this folder, an absolute path. Commands run there.
     pub fn builder(root: impl AsRef<Path>) -> EngineBuilder {
         EngineBuilder::new(root.as_ref().to_owned())
     }
 
-    /// An engine with everything it needs.
+    /// An engine from its parts.
     pub fn new(setup: Setup) -> Self {
         let surroundings = ActionContext {
             root: setup.root,
@@ -150,7 +151,7 @@ impl Engine {
                 runs: AtomicU64::new(0),
                 name: RandomState::new().build_hasher().finish(),
                 interrupted: CancellationToken::new(),
-                elsewhere: setup.background,
+                background_place: setup.background,
                 handed_over: Mutex::default(),
                 background: Mutex::default(),
                 quiet: Notify::new(),
@@ -158,22 +159,22 @@ impl Engine {
         }
     }
 
-    /// Shows run events from now on to `observer`.
+    /// Sends all further run events to `observer`.
     pub fn observe(&self, interest: Interest, observer: Observer) {
         self.shared.observers().push((interest, observer));
     }
 
-    /// The hooks.
+    /// The configured hooks.
     pub fn hooks(&self) -> &HookSet {
         &self.shared.hooks
     }
 
-    /// Fires an event and returns when its hooks have answered. What was started without being
-    /// awaited goes on; [`Engine::settle`] waits for it.
+    /// Fires an event and returns when its hooks have answered. Hooks that are not awaited
+    /// continue; [`Engine::settle`] waits for them.
     ///
-    /// It never fails: a hook that does is news in its report, and what that leads to is in the
-    /// decision. Dropping the future before it has ended ends the hooks that it waits for and starts
-    /// no others; what runs in the background goes on.
+    /// It never fails: a failed hook is recorded in its report, and the decision says what follows.
+    /// Dropping the future early ends the hooks that it waits for and starts no others. Background
+    /// hooks continue.
     pub async fn fire(&self, event: Event, mut firing: Firing) -> Fired {
         let shared = &self.shared;
         let mut hooks = shared.hooks.woken(&event);
@@ -185,8 +186,8 @@ impl Engine {
             remembered.once.retain(|once| *once != key);
         }
         let mut past = Vec::new();
-        // An action that fires hands nothing on to the agent, and a firing that is taken up has
-        // handed out what it had: for both the rest waits for the host's next firing.
+        // An action that fires an event passes no late answers to the agent, and a resumed firing
+        // has already passed on its own. In both cases the rest waits for the host's next firing.
         if firing.past.is_some() || firing.chain.depth() > 0 {
             for answer in std::mem::take(&mut remembered.late_answers) {
                 let keepsake = Keepsake::LateAnswer { answer: Box::new(answer) };
@@ -197,13 +198,13 @@ impl Engine {
             known.forget_others(&hooks);
             remembered.late_answers = known.late_answers();
             if known.is_decided() {
-                // Hooks that came later have no part in what was decided without them.
+                // Hooks added since then have no part in what was decided without them.
                 hooks.retain(|hook| known.past_of_hook(hook) != PastHook::Unknown);
             }
             past = hooks.iter().map(|hook| known.past_of_hook(hook)).collect();
         }
-        // Most events wake nothing. Then there is nothing to put together for anybody.
-        if hooks.is_empty() && remembered == Remembered::default() && !self.concerns(&event) {
+        // Most events match no hook. Then there is nothing to do.
+        if hooks.is_empty() && remembered == Remembered::default() && !self.needs_dispatch(&event) {
             return Fired::of_nothing(event);
         }
         let number = match &firing.past {
@@ -222,11 +223,11 @@ impl Engine {
             remembered,
             chain: firing.chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),
-            nobody_to_ask: firing.nobody_to_ask,
+            no_approver: firing.no_approver,
             is_watched: shared.is_watched(),
             chance: shared.chance(number),
             past,
-            background: shared.elsewhere,
+            background: shared.background_place,
         });
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
         let mut underway = Underway { driver: Some(driver) };
@@ -236,20 +237,20 @@ impl Engine {
         Fired { event, decision, reports }
     }
 
-    /// The hooks that were to start in the background since this was last asked, in that order; empty
-    /// unless they run elsewhere ([`Background::Elsewhere`]).
+    /// The background hooks to start since the last call, in order; empty unless they run elsewhere
+    /// ([`Background::Elsewhere`]).
     pub fn handed_over(&self) -> Vec<HandedOver> {
         std::mem::take(&mut *self.shared.handed_over())
     }
 
-    /// Starts a hook that another engine has handed over, without judging it again: it was to run.
-    /// Returns whether there is such a hook here. [`Engine::settle`] waits for it.
+    /// Starts a hook that another engine handed over. That engine has already checked whether it
+    /// runs. Returns whether this engine has the hook. [`Engine::settle`] waits for it.
     pub async fn take_over(&self, handed: HandedOver) -> bool {
         let shared = &self.shared;
         let Some(hook) = shared.hooks.hooks().iter().find(|hook| handed.is(hook)) else {
             return false;
         };
-        let HandedOver { event, carried, session, chain, nobody_to_ask, .. } = handed;
+        let HandedOver { event, carried, session, chain, no_approver, .. } = handed;
         let event = Arc::new(event);
         let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
         let dispatch = Dispatch::new(DispatchInput {
@@ -261,26 +262,26 @@ impl Engine {
             remembered: Remembered { carried, ..Remembered::default() },
             chain: chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),
-            nobody_to_ask,
+            no_approver,
             is_watched: shared.is_watched(),
             chance: shared.chance(number),
             past: vec![PastHook::Started],
             background: Background::Here,
         });
-        let firing = Firing { chain, nobody_to_ask, ..Firing::default() };
+        let firing = Firing { chain, no_approver, ..Firing::default() };
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, session, number);
         let mut underway = Underway { driver: Some(driver) };
         underway.driver.as_mut().expect("it was just put there").until_decided().await;
         true
     }
 
-    /// Ids of hooks that run although nothing waits for them.
+    /// Ids of the hooks that run in the background.
     pub fn in_background(&self) -> Vec<String> {
         self.shared.background().hooks.values().cloned().collect()
     }
 
-    /// Waits until everything that was started has ended. Each hook has its own timeout, so this
-    /// comes to an end too. It may be dropped and called again.
+    /// Waits until everything that was started has ended. Each hook has a timeout, so this wait is
+    /// bounded. The future may be dropped and the method called again.
     pub async fn settle(&self) {
         loop {
             let mut quiet = std::pin::pin!(self.shared.quiet.notified());
@@ -294,12 +295,12 @@ impl Engine {
     }
 
     /// Ends everything that runs, and starts nothing more: this engine is done. Firings return once
-    /// their hooks have been ended; a guard that had not answered blocks.
+    /// their hooks have ended; a guard that had not answered blocks.
     pub fn interrupt(&self) {
         self.shared.interrupted.cancel();
     }
 
-    /// Writes down what an action is about to do.
+    /// Journals what an action is about to do.
     pub(crate) async fn record(
         &self,
         firing: u64,
@@ -310,15 +311,15 @@ impl Engine {
         self.shared.record(firing, session, vec![kind]).await
     }
 
-    /// Whether an event that wakes no hook has to be dispatched all the same.
-    fn concerns(&self, event: &Event) -> bool {
+    /// Whether an event that matches no hook has to be dispatched anyway.
+    fn needs_dispatch(&self, event: &Event) -> bool {
         self.shared.is_watched() || self.shared.hooks.broken_for(event).next().is_some()
     }
 
-    /// The event with the fields that every hook may rely on.
+    /// Adds the fields that every hook may rely on.
     fn complete(&self, mut event: Event, firing: &Firing, stop_blocks: u32) -> Event {
         let is_stop = event.name.spec().is_some_and(|spec| spec.is_stop);
-        // A name that was given for this firing stands above what the data say.
+        // The name given for this firing overrides the one in the data.
         if let Some(session) = &firing.session {
             event.data.insert("session".to_owned(), session.as_str().into());
         }
@@ -338,7 +339,7 @@ impl Engine {
     }
 }
 
-/// Under which name things are remembered.
+/// The name under which the engine remembers things.
 fn session_of(event: &Event, firing: &Firing) -> String {
     let named = firing.session.as_deref().or_else(|| event.text("session"));
     named.or_else(|| event.text("session_id")).unwrap_or_default().to_owned()
@@ -352,8 +353,8 @@ impl Fire for Engine {
     }
 }
 
-/// A firing on its way. When it has been decided, or when its host drops it before, what still runs
-/// in the background goes on and is tracked.
+/// A firing in progress. Once it is decided, or if its host drops it before, its background hooks
+/// continue and are tracked.
 struct Underway {
     driver: Option<Driver>,
 }
@@ -361,7 +362,7 @@ struct Underway {
 impl Drop for Underway {
     fn drop(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
-        driver.leave_alone();
+        driver.abandon();
         let left = driver.in_background();
         // Without a runtime nothing runs any more.
         let Ok(runtime) = Handle::try_current() else { return };
@@ -375,7 +376,8 @@ impl Drop for Underway {
             let named = left.into_iter().map(|(hook, id)| ((driver.number(), hook), id));
             background.hooks.extend(named);
         }
-        // Outside of the task: a runtime that ends may drop it before its first poll.
+        // Created outside the task: a runtime that shuts down may drop the task before its first
+        // poll.
         let tracked = Tracked { shared, number: driver.number() };
         runtime.spawn(async move {
             driver.until_quiet().await;
@@ -384,7 +386,7 @@ impl Drop for Underway {
     }
 }
 
-/// Counts a firing as one whose hooks still run, as long as it lives.
+/// While it lives, counts a firing as one whose hooks still run.
 struct Tracked {
     shared: Arc<EngineState>,
     number: u64,
@@ -394,7 +396,7 @@ impl Drop for Tracked {
     fn drop(&mut self) {
         let mut background = self.shared.background();
         background.firings -= 1;
-        // None is left, unless the runtime has ended before them.
+        // No entry is left, unless the runtime ended first.
         let of_firing = (self.number, 0)..=(self.number, usize::MAX);
         let left: Vec<(u64, usize)> =
             background.hooks.range(of_firing).map(|(place, _)| *place).collect();

@@ -1,24 +1,24 @@
 //! What would happen at an event, and why, without running anything.
 //!
-//! Whatever an earlier hook can change is not guessed: the explanation names that hook instead.
+//! If an earlier hook can change the result, the explanation names that hook and does not guess.
 
 use std::sync::Arc;
 
 use hookwright_events::Event;
 
 use crate::chain::Chain;
-use crate::dispatch::whether::{self, Whether};
+use crate::dispatch::start_check::{self, StartCheck};
 use crate::hook::{Hook, Terms};
 use crate::hook_set::HookSet;
 use crate::pattern::PatternPoint;
 use crate::variables::{Carried, Environment, Variables};
 
-/// One hook, and what this event means to it.
+/// What would happen to one hook at this event.
 #[derive(Debug, Clone)]
 pub struct Explained {
-    /// The hook.
+    /// The explained hook.
     pub hook: Arc<Hook>,
-    /// What would happen.
+    /// What would happen to it.
     pub fate: Fate,
 }
 
@@ -27,69 +27,69 @@ pub struct Explained {
 pub enum Fate {
     /// It would start.
     Runs {
-        /// Under these rules.
+        /// The terms that apply.
         terms: Terms,
     },
-    /// It may start: its condition asks what an earlier hook leaves.
+    /// It may start: its condition depends on what an earlier hook leaves.
     Depends {
-        /// Under these rules.
+        /// The terms that apply.
         terms: Terms,
-        /// The id of that hook.
+        /// The id of the earlier hook.
         on: String,
     },
-    /// It fits, but would be passed.
+    /// It matches, but would be passed over.
     Skipped {
-        /// Why.
+        /// Why it is passed over.
         reason: String,
     },
-    /// It would fail before it starts: its condition, the firings above, or its type.
+    /// It would fail before it starts, because of its condition, the chain or its type.
     Fails {
-        /// Under these rules.
+        /// The terms that apply.
         terms: Terms,
-        /// Why.
+        /// Why it fails.
         reason: String,
     },
-    /// It does not fit.
+    /// It does not match.
     Missed {
-        /// Why.
+        /// Why it does not match.
         why: MissReason,
     },
 }
 
-/// Why a hook does not fit.
+/// Why a hook does not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissReason {
-    /// It listens elsewhere.
+    /// It is configured for other events.
     Event,
-    /// The subject is another one, or there is none.
+    /// The event has another subject, or none.
     Subject {
         /// The event's subject.
         subject: Option<String>,
     },
-    /// Under the name it listens to, it wakes for certain reasons only.
+    /// Under the event name in its file, it matches certain reasons only.
     Reason {
-        /// Those.
+        /// These reasons.
         only: &'static [&'static str],
     },
-    /// A project's file switches global hooks off where nothing can be blocked.
+    /// The project's file disables global hooks at events that cannot be blocked.
     GlobalDisabled,
 }
 
-/// What else an explanation depends on.
+/// Further input of an explanation.
 #[derive(Debug, Clone, Copy)]
 pub struct ExplainOptions<'a> {
-    /// Ids that are to be skipped.
+    /// Ids of hooks to skip.
     pub skip: &'a [String],
-    /// The firings above.
+    /// The hooks above this firing.
     pub chain: &'a Chain,
-    /// Where conditions find names that are not ours.
+    /// Where conditions look up names that are not built in.
     pub environment: &'a Environment,
 }
 
 /// Variables that hooks leave for later ones.
 const LEFT_BY_HOOKS: &[&str] = &["LAST_HOOK_STATUS", "HOOK_RESPONSE", "SPAWN_OUTPUT"];
 
-/// What would happen to every hook of the set: first those that fit, in the order in which they
+/// What would happen to every hook of the set: first the matching ones, in the order in which they
 /// run, then the others.
 pub fn explain(hooks: &HookSet, event: &Event, asked: ExplainOptions<'_>) -> Vec<Explained> {
     let woken = hooks.woken(event);
@@ -108,7 +108,7 @@ pub fn explain(hooks: &HookSet, event: &Event, asked: ExplainOptions<'_>) -> Vec
 
 fn fate(hook: &Hook, event: &Event, asked: ExplainOptions<'_>, before: &[Explained]) -> Fate {
     let mut terms = hook.terms(event.name.power());
-    if let Some(reason) = whether::switched_off(hook, event, asked.skip) {
+    if let Some(reason) = start_check::switched_off(hook, event, asked.skip) {
         return Fate::Skipped { reason };
     }
     let asks_what_was_left = hook.when.as_ref().is_some_and(|when| {
@@ -121,16 +121,16 @@ fn fate(hook: &Hook, event: &Event, asked: ExplainOptions<'_>, before: &[Explain
     }
     let carried = Carried::default();
     let variables = Variables { event, carried: &carried, environment: asked.environment };
-    let whether = match whether::condition(hook, &variables) {
-        Whether::Runs => whether::start(hook, event, asked.chain),
+    let check = match start_check::condition(hook, &variables) {
+        StartCheck::Runs => start_check::start(hook, event, asked.chain),
         other => other,
     };
-    match whether {
-        Whether::Runs => Fate::Runs { terms },
-        Whether::Passed(reason) => Fate::Skipped { reason },
-        Whether::Refused(reason) => Fate::Fails { terms, reason },
-        Whether::RefusedByChain(reason) => {
-            if whether::chain_blocks(hook, event, asked.chain) {
+    match check {
+        StartCheck::Runs => Fate::Runs { terms },
+        StartCheck::Passed(reason) => Fate::Skipped { reason },
+        StartCheck::Refused(reason) => Fate::Fails { terms, reason },
+        StartCheck::RefusedByChain(reason) => {
+            if start_check::chain_blocks(hook, event, asked.chain) {
                 terms.fail_closed();
             }
             Fate::Fails { terms, reason }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use hookwright_events::{Decision, Event, Report};
 use serde_json::Value;
 
-/// What came of firing an event.
+/// The result of firing an event.
 #[derive(Debug, Clone)]
 pub struct Fired {
     /// The event as its hooks saw it.
     pub event: Arc<Event>,
     /// What the host must do.
     pub decision: Decision,
-    /// The record of every hook that fitted, in the order in which they ran.
+    /// The reports of all matching hooks, in the order in which they ran.
     pub reports: Vec<Report>,
 }
 

@@ -1,8 +1,8 @@
 //! Globs over event names and subjects: `*`, `?`, `[…]`. `*` crosses `:`.
 //!
-//! A set may hold ten thousand of them, so a glob is a handful of tokens and not a compiled
-//! automaton. Event names are all known when a file is read; [`Glob::after`] tells then what is
-//! left of a glob for the subject, so that firing compares subjects only.
+//! A set may contain ten thousand globs, so a glob is a few tokens and not a compiled automaton.
+//! All event names are known when a file is read. [`Glob::after`] returns what remains of a glob
+//! for the subject, so that firing compares subjects only.
 
 /// A compiled glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Glob {
     case: GlobCase,
 }
 
-/// Whether `A` fits `a`.
+/// Whether `A` matches `a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GlobCase {
     /// It does; the tokens are in lower case.
@@ -21,29 +21,30 @@ enum GlobCase {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum GlobToken {
-    /// One character.
     Is(char),
     /// Any one character.
     Any,
-    /// Any characters, also none.
+    /// Any number of characters, or none.
     Many,
-    /// One character within these ranges, or outside of them.
-    OneOf { ranges: Box<[(char, char)]>, negated: bool },
+    /// One character inside these ranges, or outside them.
+    OneOf {
+        ranges: Box<[(char, char)]>,
+        negated: bool,
+    },
 }
 
-/// Whether the text has a character that makes it a glob.
+/// Whether the text contains a glob character.
 pub fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
 impl Glob {
-    /// Compiles a glob whose letters compare without ASCII case; a `[` that is never closed stands
-    /// for itself.
+    /// Compiles a glob that ignores ASCII case. A `[` that is not closed is literal.
     pub fn new(text: &str) -> Self {
         Self::compile(text, GlobCase::Ignored)
     }
 
-    /// The same for systems in which case counts.
+    /// Compiles a glob for systems in which case counts.
     pub fn case_sensitive(text: &str) -> Self {
         Self::compile(text, GlobCase::Kept)
     }
@@ -59,7 +60,7 @@ impl Glob {
                 '[' => class(&letters, at).unwrap_or((GlobToken::Is('['), at + 1)),
                 letter => (GlobToken::Is(letter), at + 1),
             };
-            // Two stars mean what one means.
+            // Two stars mean the same as one.
             if token != GlobToken::Many || tokens.last() != Some(&GlobToken::Many) {
                 tokens.push(token);
             }
@@ -68,11 +69,11 @@ impl Glob {
         Self { tokens: tokens.into(), case }
     }
 
-    /// Whether the whole text fits.
+    /// Whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         let tokens = &self.tokens;
         let (mut token, mut rest) = (0, text.chars());
-        // Where to go on when a guess about the last star turns out wrong.
+        // Where to continue if the guess for the last star turns out wrong.
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             if tokens.get(token) == Some(&GlobToken::Many) {
@@ -99,12 +100,12 @@ impl Glob {
         }
     }
 
-    /// Whether it may match a name of this domain.
+    /// Whether it can match a name of this domain.
     pub fn reaches(&self, domain: &str) -> bool {
         !self.after(&format!("{domain}:")).is_empty()
     }
 
-    /// What is left of this glob once `prefix` has been read: any of these may fit the rest.
+    /// What remains of this glob after it has matched `prefix`: any of these may match the rest.
     pub fn after(&self, prefix: &str) -> Vec<Glob> {
         let tokens = &self.tokens;
         let mut live = vec![false; tokens.len() + 1];
@@ -159,11 +160,11 @@ impl GlobToken {
     }
 }
 
-/// The class that opens at `[`, and where the glob goes on behind its `]`.
+/// The class that opens at `[`, and the index after its `]`.
 fn class(letters: &[char], open: usize) -> Option<(GlobToken, usize)> {
     let negated = matches!(letters.get(open + 1), Some('!' | '^'));
     let first = open + 1 + usize::from(negated);
-    // A `]` in first place stands for itself.
+    // A `]` in first place is literal.
     let close = (first + 1..letters.len()).find(|at| letters[*at] == ']')?;
     let mut ranges = Vec::new();
     let mut at = first;

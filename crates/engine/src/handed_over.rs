@@ -1,10 +1,10 @@
-//! [`HandedOver`]: a hook that nothing waits for, on its way to whoever runs it.
+//! [`HandedOver`]: a background hook on its way to the process that runs it.
 //!
-//! A host that ends with its answer cannot run such hooks itself. With [`Background::Elsewhere`] the
-//! engine judges them as ever (condition, `once`, order), but does not start them:
-//! [`Engine::handed_over`](crate::Engine::handed_over) gives them to the host, and
-//! [`Engine::take_over`](crate::Engine::take_over) of another engine with the same hooks, as a rule in
-//! a process that outlives the host, starts exactly them.
+//! A host that exits after its answer cannot run background hooks itself. With
+//! [`Background::Elsewhere`] the engine checks them as usual (condition, `once`, order), but does
+//! not start them. [`Engine::handed_over`](crate::Engine::handed_over) returns them to the host.
+//! [`Engine::take_over`](crate::Engine::take_over) of another engine with the same hooks, usually
+//! in a process that outlives the host, starts exactly those.
 
 use hookwright_events::Event;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ use crate::chain::Chain;
 use crate::hook::{Action, Hook};
 use crate::variables::Carried;
 
-/// Where hooks run that nothing waits for.
+/// Where background hooks run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Background {
     /// In this engine.
     #[default]
     Here,
-    /// With whoever is given [`Engine::handed_over`](crate::Engine::handed_over). Functions of this
-    /// program run here all the same: no other has them.
+    /// In the process that receives [`Engine::handed_over`](crate::Engine::handed_over). Functions
+    /// of this program still run here, since no other process has them.
     Elsewhere,
 }
 
@@ -30,23 +30,24 @@ impl Background {
     }
 }
 
-/// A hook that was to start, and all that it has to know.
+/// A hook to start, with its input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandedOver {
     /// The event as the hook sees it.
     pub event: Event,
-    /// Which hook it is ([`Hook::key`]).
+    /// Identifies the hook ([`Hook::key`]).
     pub hook: String,
-    /// What that hook was ([`Hook::digest`]): another one must not run in its place.
+    /// The hook's [`Hook::digest`]: a changed hook must not run in its place.
     pub digest: String,
     /// What earlier hooks left for it.
     pub carried: Carried,
-    /// Under which name things are remembered.
+    /// The session's name, under which the engine remembers things.
     pub session: String,
-    /// The firings above its own.
+    /// The hooks above its firing.
     pub chain: Chain,
-    /// Nobody can be asked about what it fires.
-    pub nobody_to_ask: bool,
+    /// No person can approve anything that it fires.
+    #[serde(rename = "nobody_to_ask")]
+    pub no_approver: bool,
 }
 
 impl HandedOver {

@@ -1,8 +1,8 @@
-//! [`Hook`]: one configured reaction, once it has been checked; [`Terms`]: under which rules it
-//! runs at one event.
+//! [`Hook`]: one configured and checked reaction; [`Terms`]: the rules under which it runs at one
+//! event.
 //!
-//! A pattern may wake a hook at events of different power, so whatever depends on the event stays
-//! open in [`Hook`] and is settled by [`Hook::terms`].
+//! A pattern may match events of different power, so everything that depends on the event is left
+//! open in [`Hook`] and computed by [`Hook::terms`].
 
 mod action;
 mod action_type;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use hookwright_events::{Answer, Power};
 
-// Each type of action is public, and a new one is so without a word here.
+// Each type of action is public, so a new one needs no change here.
 pub use action::*;
 pub use action_type::{ActionKey, ActionType, KeyValue};
 pub use builder::HookBuilder;
@@ -36,25 +36,25 @@ use crate::policy::Policy;
 pub struct Hook {
     /// Names the hook in reports, journal and `--skip`.
     pub id: String,
-    /// What it is for, in its author's words.
+    /// The author's description.
     pub description: Option<String>,
-    /// Where it was written.
+    /// Where it is configured.
     pub source: HookSource,
-    /// Where it came from; decides the order.
+    /// Where it came from; determines the order.
     pub layer: Layer,
-    /// The key under which it was written.
+    /// The event as written in the configuration.
     pub event: Arc<str>,
-    /// Where it listens.
+    /// The events that it matches.
     pub pattern: Pattern,
-    /// Narrows that by subject.
+    /// The subjects that it matches.
     pub matcher: Matcher,
-    /// The same as it was written.
+    /// The matcher as written.
     pub matcher_text: Option<Box<str>>,
-    /// `enabled: false` skips it.
+    /// `enabled: false` disables it.
     pub enabled: bool,
-    /// Runs only when one of these fired the event, or the event names no host; anywhere if empty.
+    /// If not empty: runs only if one of these hosts fired the event, or the event names no host.
     pub hosts: Vec<Box<str>>,
-    /// Runs only when this holds.
+    /// Runs only if this is true.
     pub when: Option<Condition>,
     /// What it does.
     pub action: Action,
@@ -70,24 +70,24 @@ pub struct Hook {
     pub retry_delay: Option<Duration>,
     /// `on_exhausted`, if written.
     pub on_exhausted: Option<Exhausted>,
-    /// Its output goes to the agent.
+    /// Passes its output to the agent.
     pub pipe_output: bool,
     /// Runs at most once in a session.
     pub once: bool,
-    /// Of hooks with the same text here, only the strictest runs at an event that wakes several.
+    /// Of the matching hooks with the same text here, only the strictest runs.
     pub twin: Option<Box<str>>,
-    /// Whose order and wire apply.
+    /// The dialect's rules for order and wire format.
     pub policy: &'static Policy,
 }
 
-/// Where a hook was written.
+/// Where a hook is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSource {
-    /// The file as messages name it.
+    /// The file's name for messages.
     pub file: Arc<Path>,
-    /// The file itself, which tells hooks of the same id apart.
+    /// The file's path, which tells hooks of the same id apart.
     pub path: Arc<Path>,
-    /// The line its entry begins on, from 1; 0 for a hook that was made by a program.
+    /// The first line of its entry, from 1; 0 for a hook made by a program.
     pub line: u32,
 }
 
@@ -103,16 +103,16 @@ impl std::fmt::Display for HookSource {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlace {
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: u32,
-    /// In bytes of the file's text.
+    /// The range in bytes of the file's text.
     pub range: Range<usize>,
 }
 
 impl FilePlace {
-    /// What is written in a line, from 1.
+    /// The content of a line, counted from 1.
     pub fn of_line(text: &str, line: u32) -> Self {
         let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
         let start: usize = before.map(str::len).sum();
@@ -123,26 +123,26 @@ impl FilePlace {
     }
 }
 
-/// What a hook is known by.
+/// Identifies a hook and where it came from.
 #[derive(Debug, Clone)]
 pub struct HookOrigin {
-    /// Its id.
+    /// The hook's id.
     pub id: String,
-    /// Where it was written.
+    /// Where it is configured.
     pub source: HookSource,
     /// Where it came from.
     pub layer: Layer,
-    /// The key under which it was written.
+    /// The event as written in the configuration.
     pub event: Arc<str>,
 }
 
-/// Where a hook came from, in the order in which hooks run. At points that can block, those for all
-/// projects run before those of the project's files.
+/// Where a hook came from, in the order in which hooks run. At events that can be blocked, global
+/// hooks run before those of the project's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// The program that embeds the engine. Its hooks run before those of all files, everywhere: they
-    /// start no process, so that a denial of theirs spares the processes of the others. Whatever a
-    /// host wants to do after all hooks, it does with the decision.
+    /// The program that embeds the engine. Its hooks run first at every event: they start no
+    /// process, so their denial saves the processes of the others. What a host wants to do after
+    /// all hooks, it does with the decision.
     Program,
     /// A loop's own file.
     Loop,
@@ -157,25 +157,25 @@ pub enum Layer {
 /// What a failure leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Record it and go on.
+    /// Record it and continue.
     Continue,
     /// End the pipeline.
     Abort,
-    /// Try again, then do what `on_exhausted` says.
+    /// Retry, then do what `on_exhausted` says.
     Retry,
     /// Block what the event announced.
     Block,
 }
 
 impl OnFailure {
-    /// The words for these in a configuration.
+    /// The words in a configuration.
     pub const WORDS: &'static [&'static str] = &["continue", "abort", "retry", "block"];
 
-    /// What the words mean, in their order.
+    /// The values, in the order of [`Self::WORDS`].
     pub const ALL: [OnFailure; 4] =
         [OnFailure::Continue, OnFailure::Abort, OnFailure::Retry, OnFailure::Block];
 
-    /// The word for it in a configuration.
+    /// The word in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             OnFailure::Continue => "continue",
@@ -186,10 +186,10 @@ impl OnFailure {
     }
 }
 
-/// What a failure leads to when it is not tried again.
+/// What a failure without further retries leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
-    /// Record it and go on.
+    /// Record it and continue.
     Continue,
     /// End the pipeline.
     Abort,
@@ -198,13 +198,13 @@ pub enum Exhausted {
 }
 
 impl Exhausted {
-    /// The words for these in a configuration.
+    /// The words in a configuration.
     pub const WORDS: &'static [&'static str] = &["continue", "abort", "block"];
 
-    /// What the words mean, in their order.
+    /// The values, in the order of [`Self::WORDS`].
     pub const ALL: [Exhausted; 3] = [Exhausted::Continue, Exhausted::Abort, Exhausted::Block];
 
-    /// The word for it in a configuration.
+    /// The word in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Exhausted::Continue => "continue",
@@ -214,29 +214,29 @@ impl Exhausted {
     }
 }
 
-/// Under which rules a hook runs at one event.
+/// The rules under which a hook runs at one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// The decision waits for it.
     pub awaited: bool,
-    /// How long it may take.
+    /// How long one attempt may take.
     pub timeout: Duration,
     /// Extra attempts after a failure.
     pub retries: u32,
-    /// Between attempts.
+    /// The delay between attempts.
     pub retry_delay: Duration,
     /// What a failure leads to in the end.
     pub on_failure: Exhausted,
-    /// What a failure leads to is this event's own default, which nobody wrote down.
+    /// `on_failure` is the event's default, not configured.
     pub on_failure_by_default: bool,
-    /// What it leads to when a person was asked and nobody answered in time.
+    /// What follows if a person was asked and did not answer in time.
     pub on_timeout: Exhausted,
-    /// What a person's no leads to.
+    /// What follows if a person rejects.
     pub on_reject: Exhausted,
 }
 
 impl Terms {
-    /// From now on a failure blocks, whatever the hook says about failures.
+    /// From now on a failure blocks, whatever the hook is configured to do.
     pub(crate) fn fail_closed(&mut self) {
         if self.on_failure == Exhausted::Continue {
             self.on_failure = Exhausted::Block;
@@ -246,8 +246,8 @@ impl Terms {
 }
 
 impl Hook {
-    /// A hook whose action is a function of this program: where it listens, and what it does. See
-    /// [`HookBuilder`] for what else can be said.
+    /// A hook whose action is a function of this program: which events it matches, and what it
+    /// does. See [`HookBuilder`] for further settings.
     ///
     /// ```
     /// use hookwright_engine::{Answer, Hook};
@@ -270,7 +270,7 @@ impl Hook {
         HookBuilder::new(event, Callback::new(function))
     }
 
-    /// A hook of which nothing more is said than where it listens and what it does.
+    /// A hook with these events and this action, and defaults for the rest.
     pub fn new(
         origin: HookOrigin,
         pattern: Pattern,
@@ -304,13 +304,13 @@ impl Hook {
         }
     }
 
-    /// A name that no hook of another file has: what is remembered of one must not count for the
-    /// other.
+    /// A name that is unique across files: what is remembered of one hook must not count for
+    /// another.
     pub fn key(&self) -> String {
         format!("{}#{}", self.source.path.display(), self.id)
     }
 
-    /// Tells this hook from another that later has its name: what it does, where and when.
+    /// Distinguishes this hook from a later one of the same name: what it does, where and when.
     pub fn digest(&self) -> String {
         let when = self.when.as_ref().map_or("", |when| when.source());
         let matcher = self.matcher_text.as_deref().unwrap_or_default();
@@ -318,7 +318,7 @@ impl Hook {
         let mut parts =
             vec![&*key, &*self.event, matcher, when, self.action.kind(), self.action.summary()];
         parts.extend(self.hosts.iter().map(|host| &**host));
-        // FNV-1a: the same in every version, and nobody has to be kept from finding a second.
+        // FNV-1a: the same in every version. It needs no protection against deliberate collisions.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -368,7 +368,7 @@ impl Hook {
             || on_failure != Exhausted::Continue
             || action_type.starts_session;
         match (action_type.is_request, self.policy.awaits) {
-            // A webhook's `await` means a person; its response is waited for all the same.
+            // A webhook's `await` means a person's answer; its HTTP response is awaited anyway.
             (true, None) => self.awaits == Some(true) || something_depends_on_it,
             (true, Some(by_policy)) => self.awaits.unwrap_or(by_policy),
             (false, by_policy) => self.awaits.or(by_policy).unwrap_or(something_depends_on_it),

@@ -1,8 +1,8 @@
-//! [`HookSet`]: hooks from all files, and an index that finds those an event wakes.
+//! [`HookSet`]: hooks from all files, and an index from events to hooks.
 //!
-//! Patterns are resolved when a hook is added, so that firing an event looks at one list: the
-//! hooks of that event, those with a literal subject behind a hash. Adding a hook costs the same
-//! however many there are.
+//! Patterns are resolved when a hook is added. Firing an event then reads one list, the hooks of
+//! that event, with literal subjects in a hash map. Adding a hook costs the same however many there
+//! are.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use crate::limits::HOOKS_MAX;
 use crate::matcher::{Matcher, Subject};
 use crate::pattern::{Pattern, PatternPoint};
 
-/// Hooks from all files, once they have been checked.
+/// Checked hooks from all files.
 #[derive(Debug, Clone)]
 pub struct HookSet {
     hooks: Vec<Arc<Hook>>,
@@ -30,13 +30,13 @@ pub struct HookSet {
 /// The hooks of one event.
 #[derive(Debug, Clone, Default)]
 struct EventIndex {
-    /// They look at every subject.
+    /// Hooks for every subject.
     always: Vec<u32>,
-    /// They look at one subject, by its key.
+    /// Hooks for one subject, by its key.
     by_subject: HashMap<Box<str>, Vec<u32>>,
-    /// They look at one subject, and have to be asked about more than that.
+    /// Hooks for one subject that have further matchers to evaluate.
     asked_by_subject: HashMap<Box<str>, Vec<AskedHook>>,
-    /// These have to be asked.
+    /// Hooks whose matchers have to be evaluated.
     asked: Vec<AskedHook>,
 }
 
@@ -47,16 +47,15 @@ struct AskedHook {
     only_reasons: &'static [&'static str],
 }
 
-/// Why an entry could not be read. Each reader of files has its own type for that.
+/// Why an entry is invalid. Each reader of files has its own type for that.
 pub type ReadError = dyn std::error::Error + Send + Sync;
 
-/// An entry that could not be read. Where something can be blocked, it blocks what it would have
-/// woken for: a guard with a slip of the pen must not become a guard that isn't there.
+/// An invalid entry. At events that can be blocked, it blocks: a typo must not remove a guard.
 #[derive(Debug, Clone)]
 pub struct Broken {
-    /// Where it would have listened; `None` if not even that could be read.
+    /// The events that it would match; `None` if the pattern is invalid too.
     pub pattern: Option<Pattern>,
-    /// What is wrong with it, as its reader says.
+    /// What is wrong, according to its reader.
     pub fault: Arc<ReadError>,
 }
 
@@ -78,12 +77,12 @@ impl Default for HookSet {
 }
 
 impl HookSet {
-    /// A set without hooks.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a hook behind the others of its layer.
+    /// Adds a hook after the others of its layer.
     pub fn add(&mut self, hook: Hook) -> Result<(), Full> {
         if self.hooks.len() >= HOOKS_MAX {
             return Err(Full);
@@ -97,24 +96,24 @@ impl HookSet {
         Ok(())
     }
 
-    /// Remembers an entry that could not be read.
+    /// Adds an invalid entry.
     pub fn add_broken(&mut self, broken: Broken) {
         self.broken.push(broken);
     }
 
-    /// Drops global hooks, except at points that can block: a cloned repository must not switch a
-    /// user's guards off.
+    /// Drops global hooks, except at events that can be blocked: a cloned repository must not
+    /// disable a user's guards.
     pub fn disable_global(&mut self) {
         self.global_disabled = true;
     }
 
-    /// Whether a project's file drops global hooks where nothing can be blocked.
+    /// Whether the project's file disables global hooks at events that cannot be blocked.
     pub fn global_is_disabled(&self) -> bool {
         self.global_disabled
     }
 
-    /// The same hooks, each with an id that no other has: a journal knows them by it. Of two files
-    /// that use one id, the hooks of the second are called `id~2`.
+    /// The same hooks with unique ids, by which a journal knows them. If two files use one id, the
+    /// hook of the second is called `id~2`.
     #[must_use]
     pub fn with_unique_ids(self) -> Self {
         let mut taken: HashSet<String> = HashSet::with_capacity(self.hooks.len());
@@ -132,14 +131,14 @@ impl HookSet {
                 hook.id = format!("{id}~{number}");
                 number += 1;
             }
-            // There are no more of them than before.
+            // Adding cannot fail: the number of hooks is the same as before.
             let _ = unique.add(hook);
         }
         unique
     }
 
-    /// The hooks without those whose policy lets them run at this event only once it has happened, and
-    /// those alone; `None` if there are none.
+    /// Splits off the hooks whose policy runs them at this event only after the fact. The second
+    /// set is `None` if there are none.
     pub fn split_after_the_fact(&self, event: &EventName) -> (Self, Option<Self>) {
         let comes_after = |hook: &&Arc<Hook>| {
             hook.policy.after_the_fact_at.contains(event)
@@ -149,7 +148,7 @@ impl HookSet {
             let global_disabled = self.global_disabled;
             let mut part = Self { broken, global_disabled, ..Self::default() };
             for hook in self.hooks.iter().filter(|hook| is_wanted(hook)) {
-                // There are no more of them than before.
+                // Adding cannot fail: the number of hooks is not larger than before.
                 let _ = part.add(Hook::clone(hook));
             }
             part
@@ -166,14 +165,14 @@ impl HookSet {
         &self.hooks
     }
 
-    /// The hooks whose pattern and matcher fit, in the order in which they run.
+    /// The matching hooks, in the order in which they run.
     pub fn woken(&self, event: &Event) -> Vec<Arc<Hook>> {
         let mut numbers = Vec::new();
         match event.name.spec() {
             Some(spec) => self.by_event[position(spec)].woken(event, &mut numbers),
             None => {
                 let subject = Subject::from_event(event);
-                // As in the table: where nobody can tell which one it is, every guard has to look.
+                // As in the table: if the tool is unknown, every guard runs.
                 let looks_at_all = looks_at_all(event);
                 numbers.extend(
                     self.open
@@ -197,7 +196,7 @@ impl HookSet {
             .map(|number| Arc::clone(self.hook(number)))
             .filter(|hook| guards || !self.global_disabled || hook.layer != Layer::Global)
             .collect();
-        // A stable sort: within a layer the order of the files stays.
+        // A stable sort keeps the order of the files within a layer.
         hooks.sort_by_key(|hook| match hook.layer {
             Layer::Program => 0,
             Layer::Global if guards || hook.policy.global_first => 1,
@@ -209,7 +208,7 @@ impl HookSet {
         hooks
     }
 
-    /// Entries that could not be read and that this event would have woken.
+    /// Invalid entries that would match this event.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a ReadError> {
         let subject = Subject::from_event(event);
         let looks_at_all = looks_at_all(event);
@@ -234,7 +233,7 @@ impl HookSet {
     }
 }
 
-/// Where nobody can tell which tool it is, every guard of the event has to look.
+/// Whether the tool is unknown, so that every guard of the event runs.
 fn looks_at_all(event: &Event) -> bool {
     event.subject().is_none()
         && event.name.subject_field().is_some()
@@ -261,7 +260,7 @@ impl EventIndex {
                 }
             }
             (subjects, matcher) => {
-                // Both have to fit; the pattern's subject is asked only if there is one.
+                // Both must match; the pattern's subject is checked only if it has one.
                 let only_reasons = point.only_reasons;
                 let narrowed = match (subjects, matcher) {
                     (Matcher::All, matcher) => matcher.clone(),
@@ -275,7 +274,8 @@ impl EventIndex {
         }
     }
 
-    /// A hook that has to be asked; behind a hash, if it names its subjects as well.
+    /// Adds a hook whose matcher has to be evaluated; to the hash map if it names its subjects as
+    /// well.
     fn ask(&mut self, event: &EventSpec, asked: AskedHook) {
         let names = match &asked.subjects {
             Matcher::Both(both) => match &both.0 {
@@ -291,8 +291,8 @@ impl EventIndex {
 
     fn woken(&self, event: &Event, numbers: &mut Vec<u32>) {
         numbers.extend(&self.always);
-        let nobody_looks = self.by_subject.is_empty() && self.asked_by_subject.is_empty();
-        if nobody_looks && self.asked.is_empty() {
+        let no_subjects = self.by_subject.is_empty() && self.asked_by_subject.is_empty();
+        if no_subjects && self.asked.is_empty() {
             return;
         }
         if looks_at_all(event) {
@@ -323,13 +323,13 @@ impl EventIndex {
     }
 }
 
-/// The key under which a literal subject is found: our name for a tool, in lower case.
+/// The key of a literal subject: the built-in name for a tool, in lower case.
 fn key(event: &EventSpec, name: &str) -> Box<str> {
     let name = if event.subject == Some("tool_name") { tool::canonical(name) } else { name };
     lower(name).into()
 }
 
-/// In lower case; nearly all names are.
+/// The name in lower case; nearly all names already are.
 fn lower(name: &str) -> Cow<'_, str> {
     match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => Cow::Owned(name.to_ascii_lowercase()),

@@ -1,14 +1,14 @@
-//! [`Sender`]: one HTTP request goes out, one bounded response comes back.
+//! [`Sender`]: sends one HTTP request and returns one bounded response.
 //!
-//! https, or http to this machine; anything else only where it is allowed. A redirect is followed
-//! only within the same scheme, host and port, and only if it keeps method and body, so that neither
-//! a body nor a header ever reaches somebody else. What comes back is kept up to a limit, without
-//! what must not be seen.
+//! It allows https, and http to this machine; plain http elsewhere needs `allow_http`. A redirect
+//! is followed only within the same scheme, host and port, and only if it keeps method and body, so
+//! neither a body nor a header ever reaches another receiver. The response is kept up to a limit,
+//! with secrets redacted.
 //!
-//! A status is an answer: the request has arrived. A body that ends too early, or not in time, is kept as
-//! far as it came and counts as cut; it never makes a request fail that was answered.
+//! Any status means that the request has arrived. A body that ends too early or too late is kept as
+//! far as it came and counts as cut. It never makes an answered request fail.
 //!
-//! How often something is sent, and what a status means, is decided elsewhere.
+//! Retries and the meaning of a status are decided elsewhere.
 
 mod failure;
 #[cfg(target_os = "linux")]
@@ -30,39 +30,37 @@ use crate::limits::{CONNECT_TIMEOUT, IDLE_CONNECTIONS_MAX, REDIRECTS_MAX, RESPON
 use crate::secrets::Redaction;
 use crate::variables::Environment;
 
-/// What is to be sent.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
-    /// Plain http beyond this machine.
+    /// Allows plain http to other machines.
     pub(crate) allow_http: bool,
 }
 
-/// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Its beginning, as text, without what must not be seen.
+    /// The beginning of the body, as text, with secrets redacted.
     pub(crate) body: String,
-    /// Bytes of it that were not kept or did not come, as far as they are known; at least one if there
-    /// are any.
+    /// Bytes of the body that were not kept or not received, as far as known; at least one if any
+    /// are missing.
     pub(crate) left_out: u64,
-    /// When the receiver wants to be asked again.
+    /// The delay that the receiver requests.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Sends requests. The client behind it is made when the first is sent: it reads the machine's
-/// certificates, which nobody should wait for who sends nothing.
+/// Sends requests. The client is created for the first request: it reads the machine's
+/// certificates, which takes time.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
     client: OnceLock<Result<Client, String>>,
 }
 
 impl Sender {
-    /// Sends it and waits for the response until then.
+    /// Sends a request and waits for the response until the deadline.
     pub(crate) async fn send(
         &self,
         request: &HttpRequest,
@@ -75,7 +73,7 @@ impl Sender {
         Ok(read(answered?, hidden, until).await)
     }
 
-    /// The response, its body still to be read.
+    /// The response, with its body still unread.
     async fn answer(
         &self,
         request: &HttpRequest,
@@ -93,7 +91,7 @@ impl Sender {
                 sending = sending.body(body.clone());
             }
             let response = sending.send().await.map_err(|error| SendError::from_error(&error))?;
-            match elsewhere(&url, &response)? {
+            match redirect_target(&url, &response)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
@@ -103,7 +101,7 @@ impl Sender {
 }
 
 fn client(environment: &Environment) -> Result<Client, String> {
-    // An embedder may have installed one already; then that one is used.
+    // An embedder may have installed a provider already; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
@@ -111,7 +109,7 @@ fn client(environment: &Environment) -> Result<Client, String> {
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
         .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")));
-    // Other systems have no such files, and no programs that are linked statically.
+    // Other systems have no such files, and no statically linked programs.
     #[cfg(target_os = "linux")]
     {
         builder = builder.dns_resolver(names::HostNames::of_system());
@@ -122,7 +120,7 @@ fn client(environment: &Environment) -> Result<Client, String> {
     builder.build().map_err(|error| SendError::from_error(&error).to_string())
 }
 
-/// The proxies that the host's environment names. This machine is always reached directly.
+/// The proxies from the host's environment. This machine is always reached directly.
 fn proxies(environment: &Environment) -> Result<Vec<Proxy>, String> {
     let value = |name: &str| {
         let upper = name.to_uppercase();
@@ -141,7 +139,7 @@ fn proxies(environment: &Environment) -> Result<Vec<Proxy>, String> {
     Ok(proxies)
 }
 
-/// The address, if something may be sent there.
+/// Parses the address and checks whether requests may go there.
 fn address(text: &str, allow_http: bool) -> Result<Url, SendError> {
     let url =
         Url::parse(text).map_err(|error| SendError::BadAddress { cause: error.to_string() })?;
@@ -153,7 +151,7 @@ fn address(text: &str, allow_http: bool) -> Result<Url, SendError> {
     }
 }
 
-/// Whether an address names this machine itself.
+/// Whether an address names this machine.
 pub(crate) fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -176,14 +174,14 @@ fn headers(written: &[(String, String)]) -> Result<HeaderMap, SendError> {
     Ok(headers)
 }
 
-/// Where the response sends us, if it does and we may follow.
-fn elsewhere(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, SendError> {
+/// The target of a redirect, if the response is one and it may be followed.
+fn redirect_target(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, SendError> {
     let status = response.status().as_u16();
     let location = response.headers().get(LOCATION).filter(|_| (300..400).contains(&status));
     let Some(location) = location else { return Ok(None) };
     let next = location.to_str().ok().and_then(|text| from.join(text).ok());
     let refused = |why| {
-        // Its path may hold anything; who it is will do.
+        // The path may contain anything; the origin is enough.
         let to = next.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
         Err(SendError::Redirected { status, to, why })
     };
@@ -191,7 +189,7 @@ fn elsewhere(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, Se
     if next.origin() != from.origin() {
         return refused("which is another host");
     }
-    // With the other statuses a body would be lost on the way.
+    // Other redirects would drop the body.
     if !matches!(status, 307 | 308) {
         return refused("and such a redirect drops the body");
     }
@@ -220,7 +218,7 @@ async fn read(
         filter.push(kept, &mut body);
         taken += kept.len() as u64;
         if kept.len() < chunk.len() {
-            // Nobody has to send the rest: the connection ends with the response.
+            // The rest is not needed: the connection ends with the response.
             break false;
         }
     };
@@ -229,7 +227,7 @@ async fn read(
             filter.finish(&mut body);
             0
         }
-        // What the filter still holds may be the beginning of something hidden.
+        // Text that the filter still holds may be the beginning of a secret.
         false => announced.map_or(1, |bytes| bytes.saturating_sub(taken).max(1)),
     };
     let body = String::from_utf8_lossy(&body).into_owned();

@@ -1,7 +1,8 @@
-//! [`LazyRegex`]: a regular expression that is checked when it is read and compiled when it is first asked.
+//! [`LazyRegex`]: a regular expression that is checked when it is read and compiled on first use.
 //!
-//! A compiled expression takes about 13 KB and tens of microseconds, and most are never asked: they belong to
-//! events that don't happen. So only what its syntax can't tell is found out by compiling it at once.
+//! A compiled expression takes about 13 KB and tens of microseconds, and most are never used: their
+//! events don't happen. So an expression is compiled at once only if its syntax can't tell whether
+//! it is valid.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,16 +11,16 @@ use regex_syntax::ParserBuilder;
 
 use crate::limits::{PLAIN_REGEX_BYTES_MAX, REGEX_BYTES_MAX};
 
-/// Whether upper and lower case are the same.
+/// Whether upper and lower case differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// They are not.
+    /// They differ.
     Matters,
-    /// They are.
+    /// They don't differ.
     Ignored,
 }
 
-/// A regular expression. Copies share what was compiled.
+/// A regular expression. Clones share the compiled form.
 #[derive(Debug, Clone)]
 pub struct LazyRegex {
     shared: Arc<SharedRegex>,
@@ -29,12 +30,12 @@ pub struct LazyRegex {
 struct SharedRegex {
     text: Box<str>,
     case: Case,
-    /// `None` for one that could not be compiled.
+    /// `None` if it could not be compiled.
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl LazyRegex {
-    /// Reads an expression. The error says in one line what is wrong with it.
+    /// Parses an expression. The error says in one line what is wrong.
     pub fn new(text: &str, case: Case) -> Result<Self, String> {
         if !(is_plain(text) && is_well_formed(text, case)) {
             compile(text, case).map_err(|error| one_line(&error.to_string()))?;
@@ -43,11 +44,11 @@ impl LazyRegex {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Whether it finds something there.
+    /// Whether the expression matches somewhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
         let SharedRegex { text: expression, case, compiled } = &*self.shared;
         let compiled = compiled.get_or_init(|| compile(expression, *case).ok());
-        // It was checked, so there is one. If there were none, no guard may be passed over for it.
+        // It was checked, so it compiles. If it did not, the guard must still run.
         compiled.as_ref().is_none_or(|regex| regex.is_match(text))
     }
 
@@ -64,8 +65,8 @@ fn compile(text: &str, case: Case) -> Result<Regex, regex::Error> {
         .build()
 }
 
-/// Whether it cannot be too large when it is compiled: nothing in it repeats another part a number of times or
-/// means a class of characters, except for the dot.
+/// Whether its compiled form cannot be too large: it has no counted repetitions and no classes of
+/// characters except the dot.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_- ,:/|.*+?^$()".contains(&byte);
     text.len() <= PLAIN_REGEX_BYTES_MAX && text.bytes().all(is_plain)
@@ -75,7 +76,7 @@ fn is_well_formed(text: &str, case: Case) -> bool {
     ParserBuilder::new().case_insensitive(case == Case::Ignored).build().parse(text).is_ok()
 }
 
-/// The regex crate draws its errors over several lines; the last one says what is wrong.
+/// The regex crate formats its errors over several lines; the last one says what is wrong.
 pub fn one_line(error: &str) -> String {
     let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
     last.trim().trim_start_matches("error: ").to_owned()
@@ -127,7 +128,7 @@ mod tests {
         assert!(read(&deep).is_err());
     }
 
-    /// What is read without being compiled can be: the largest that its characters and length allow.
+    /// Checks the largest expression that its characters and length allow.
     #[test]
     fn a_plain_expression_is_never_too_large() {
         let longest = |part: &str| part.repeat(PLAIN_REGEX_BYTES_MAX / part.len());

@@ -1,7 +1,6 @@
 //! Hookwright's engine: an event and a set of hooks go in, a decision and reports come out.
 //!
-//! An agent in Rust embeds it like this: a hook that is a closure, an event, the decision, and a
-//! look at what happens meanwhile.
+//! This program embeds it: a closure as a hook, an event, the decision, and an observer.
 //!
 //! ```
 //! use hookwright_engine::{Answer, Engine, Event, Firing, Hook, Interest, serde_json::json};
@@ -22,61 +21,62 @@
 //! }
 //! ```
 //!
-//! [`Engine::builder`] puts an engine together, [`Hook::on`] makes a hook of a function,
-//! [`Engine::fire`] fires an [`Event`], and [`Fired`] holds the [`Decision`] and a [`Report`] of every
-//! hook that fitted. The crate `hookwright-config` reads hooks from files into a
-//! [`HookSet`], for [`EngineBuilder::hooks`]. What the engine needs beyond that it is lent
-//! through [`ports`]. The words are `hookwright-events`'s and are exported here too, so that one
-//! dependency is enough.
+//! [`Engine::builder`] builds an engine, [`Hook::on`] makes a hook from a function,
+//! [`Engine::fire`] fires an [`Event`], and [`Fired`] holds the [`Decision`] and a [`Report`] of
+//! every matching hook. The crate `hookwright-config` reads hooks from files into a [`HookSet`],
+//! for [`EngineBuilder::hooks`]. Everything else that the engine needs, the host provides through
+//! [`ports`]. The types of `hookwright-events` are exported here too, so that one dependency is
+//! enough.
 //!
 //! # The path of one event
 //!
-//! 1. Functions, and hooks from files, are in a [`HookSet`]. Its index finds the hooks that
-//!    the event wakes ([`pattern`], [`matcher`]).
-//! 2. `dispatch` decides, without IO, what starts, what waits, what is tried again ([`condition`]
-//!    answers `when:`), and what it all adds up to.
+//! 1. Functions, and hooks from files, are in a [`HookSet`]. Its index finds the hooks that match
+//!    the event ([`pattern`], [`matcher`]).
+//! 2. `dispatch` decides, without IO, what starts, what waits, what is retried ([`condition`]
+//!    evaluates `when:`), and what the decision is.
 //! 3. `engine` runs those steps: actions start, with [`variables`] in their environment; the host's
-//!    [`ports`] journal and remember; observers are shown the [`RunEvent`]s.
-//! 4. `native` reads what a hook printed ([`answer`]) and says what its end means.
+//!    [`ports`] journal and remember; observers receive the [`RunEvent`]s.
+//! 4. `native` reads a hook's output ([`answer`]) and says what its end means.
 //!
-//! Functions run before the hooks of all files, at every event, in the order in which they were given:
-//! they start no process, so a denial of theirs spares those of the others. What a host wants to do
-//! after all hooks, it does with the decision.
+//! Functions run before the hooks of all files, at every event, in the order in which they were
+//! added: they start no process, so their denial saves the processes of the others. What a host
+//! wants to do after all hooks, it does with the decision.
 //!
 //! # Ending, cancelling, dropping
 //!
-//! - Every hook has a timeout. A command is ended with all that it has started. A callback's token
-//!   ([`Call::cancelled`]) is cancelled, it gets [`limits::CALLBACK_GRACE`] to tidy up, and then its
-//!   future is dropped; what it returns after the token is no answer any more. A callback that blocks
-//!   its thread cannot be ended: long computations belong into `tokio::task::spawn_blocking`.
-//! - [`Engine::interrupt`] does the same to everything that runs, for good: nothing starts any more,
-//!   and a guard that had not answered blocks.
+//! - Every hook has a timeout. A command is ended with all processes that it started. A callback's
+//!   token ([`Call::cancelled`]) is cancelled, the callback gets [`limits::CALLBACK_GRACE`] to
+//!   clean up, and then its future is dropped; its answer after the token is ignored. A callback
+//!   that blocks its thread cannot be ended: use `tokio::task::spawn_blocking` for long
+//!   computations.
+//! - [`Engine::interrupt`] does the same to everything that runs, for good: nothing starts any
+//!   more, and a guard that had not answered blocks.
 //! - Dropping the future of [`Engine::fire`] ends the hooks that it waits for: commands are killed,
-//!   tokens are cancelled, futures are dropped at once. What runs in the background goes on.
-//! - Hooks that nothing waits for go on after the decision. [`Engine::settle`] waits for them; a
-//!   runtime that is shut down before drops them. Each has its own timeout, so settling ends.
-//! - An [`Engine`] is a handle: clones share everything, and the last one to go leaves what runs in
-//!   the background to its end.
+//!   tokens are cancelled, futures are dropped at once. Background hooks continue.
+//! - Background hooks continue after the decision. [`Engine::settle`] waits for them; a runtime
+//!   that shuts down first drops them. Each has a timeout, so settling ends.
+//! - An [`Engine`] is a handle: clones share everything, and background hooks outlive the last one.
 //!
 //! # Threads and runtimes
 //!
-//! The engine needs a tokio runtime with time and IO enabled, of either kind, and starts no thread
-//! while all goes well. Awaited hooks run within the task that fires: callbacks are polled there, on its thread.
-//! Background hooks are tasks of their own on the same runtime. Observers are called between the
-//! steps of a firing and hold it up as long as they take. Events may be fired from many tasks at once;
-//! nothing orders one firing before another.
+//! The engine needs a tokio runtime with time and IO enabled, of either kind, and normally starts
+//! no thread. Awaited hooks run within the task that fires: callbacks are polled there, on its
+//! thread. Background hooks are tasks of their own on the same runtime. Observers are called
+//! between the steps of a firing and delay it as long as they take. Events may be fired from many
+//! tasks at once; firings have no order among each other.
 //!
 //! # Panics
 //!
 //! A callback that panics has failed, with the panic's message as its reason: while its future is
-//! made, while it is polled, and while it is dropped. The program's panic hook still sees it, and
-//! `panic = "abort"` still ends the program. Panics of observers and ports are the host's own and
-//! reach whoever fires.
+//! created, polled or dropped. The program's panic hook still sees it, and `panic = "abort"` still
+//! ends the program. Panics of observers and ports belong to the host and reach the caller of
+//! `fire`.
 //!
 //! # Limits
 //!
-//! Whatever waits or grows has a limit, and all of them stand in [`limits`], each with its reason. The
-//! number of children at once is one of them; callbacks are no children and wait for nobody.
+//! Everything that waits or grows has a limit. All of them are in [`limits`], each with its reason.
+//! The number of child processes at once is one of them; callbacks are not child processes and need
+//! no slot.
 #![warn(missing_docs)]
 
 mod actions;
@@ -134,7 +134,7 @@ pub use secrets::Secrets;
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;
 
-/// The programs on the page for embedders are compiled and run as they stand there.
+/// The programs on the page for embedders are compiled and run as they are.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;

@@ -1,7 +1,7 @@
-//! Which subjects of an event a hook looks at: the third segment of a pattern, or `matcher:`.
+//! The subjects that a hook matches: the third segment of a pattern, or `matcher:`.
 //!
-//! A name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression. ASCII case never matters,
-//! and a tool is tried under all of its spellings: a guard must not miss because of spelling.
+//! A name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression. ASCII case is ignored, and a
+//! tool is tried under all of its spellings: a guard must not miss because of spelling.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use hookwright_events::{Event, EventSpec};
 use crate::glob::{self, Glob};
 use crate::lazy_regex::{Case, LazyRegex};
 
-/// The subjects a hook looks at.
+/// The subjects that a hook matches.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// Every subject, and events that have none.
+    /// Every subject, and events without one.
     All,
     /// Exactly these names.
     Named(Box<[Box<str>]>),
-    /// Whatever fits one of these.
+    /// Names that match one of these.
     Globs(Box<[Glob]>),
-    /// Whatever this finds something in.
+    /// Names in which this expression matches.
     Regex(LazyRegex),
-    /// Whatever fits both: a pattern's subject and the `matcher:` beside it.
+    /// Names that match both: a pattern's subject and the `matcher:` beside it.
     Both(Box<(Matcher, Matcher)>),
-    /// Whatever a dialect's own rules say.
-    Foreign(Arc<dyn Looks>),
+    /// A dialect's own rules.
+    Foreign(Arc<dyn EventMatcher>),
 }
 
-/// A dialect's own rules for the events that a hook looks at, beyond their names.
-pub trait Looks: fmt::Debug + Send + Sync {
-    /// Whether the hook wakes for this event.
+/// A dialect's own rules for the events that a hook matches, beyond their names.
+pub trait EventMatcher: fmt::Debug + Send + Sync {
+    /// Whether the hook matches this event.
     fn wakes(&self, event: &Event) -> bool;
 }
 
-/// What a matcher looks at: tools have plain names, other subjects are called as people like.
+/// What a matcher's names refer to: tools have plain names, other subjects may have any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubjectOf {
     /// Tools.
     Tools,
-    /// Stages, models, reasons…
+    /// Stages, models, reasons and the like.
     Others,
 }
 
 impl SubjectOf {
-    /// What a matcher looks at that stands at these events.
+    /// What a matcher at these events refers to.
     pub fn events<'a>(mut events: impl Iterator<Item = &'a EventSpec>) -> Self {
         match events.any(|event| event.subject == Some("tool_name")) {
             true => SubjectOf::Tools,
@@ -53,31 +53,31 @@ impl SubjectOf {
     }
 }
 
-/// A `matcher:` that cannot be used.
+/// Why a `matcher:` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatcherError {
-    /// The regular expression is none.
+    /// Not a valid regular expression.
     #[error("invalid regular expression: {cause}")]
     BadRegex {
-        /// What the regular expression's own parser says, in one line.
+        /// The regex parser's message, in one line.
         cause: String,
     },
     /// `A||B`: one of the names is empty.
     #[error("one of the names between `|` is empty")]
     EmptyName,
-    /// `A,B`: a name has no comma, so this could never match.
+    /// `A,B`: no name contains a comma, so this could never match.
     #[error("names are separated by `|`, not by a comma")]
     Comma,
-    /// It has characters that no name has; as a rule it was meant as a regular expression.
+    /// The text has characters that no name has; usually a regular expression was meant.
     #[error("`{name}` is not a name, `A|B` or a glob")]
     OddName {
-        /// The text.
+        /// The invalid text.
         name: String,
     },
 }
 
 impl Matcher {
-    /// Reads the text of a `matcher:` field.
+    /// Parses a `matcher:` field.
     pub fn parse(text: &str, of: SubjectOf) -> Result<Self, MatcherError> {
         let text = text.trim();
         if text.is_empty() || text == "*" {
@@ -91,13 +91,13 @@ impl Matcher {
         Self::of_names(text, of)
     }
 
-    /// `A`, `A|B`, globs.
+    /// Parses `A`, `A|B` and globs.
     pub(crate) fn of_names(text: &str, of: SubjectOf) -> Result<Self, MatcherError> {
         if text.contains(',') && of == SubjectOf::Tools {
             return Err(MatcherError::Comma);
         }
-        // What no tool's name can hold was meant as something else, and would never match. Stages
-        // and the like are called as people like.
+        // Characters that no tool name can contain would never match. Stages and the like may have
+        // any name.
         let plain = text.replace("[!", "[").replace("[^", "[");
         let tail = plain.strip_prefix('$').unwrap_or(&plain);
         let odd_for_tools = tail
@@ -117,7 +117,7 @@ impl Matcher {
         })
     }
 
-    /// Whether a hook that looks at these subjects wakes for `subject`.
+    /// Whether a hook with this matcher matches `subject`.
     pub fn wakes(&self, subject: &Subject<'_>) -> bool {
         let any = |fits: &dyn Fn(&str) -> bool| subject.spellings.iter().any(|name| fits(name));
         match self {
@@ -133,7 +133,7 @@ impl Matcher {
     }
 }
 
-/// The subject of one event, under every spelling that a pattern may have meant.
+/// The subject of one event, under every spelling that a pattern may use.
 #[derive(Debug)]
 pub struct Subject<'a> {
     event: &'a Event,
@@ -141,7 +141,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The subject of `event`; an event may have none.
+    /// The subject of `event`, if it has one.
     pub fn from_event(event: &'a Event) -> Self {
         Self { event, spellings: event.subject_spellings() }
     }

@@ -1,7 +1,8 @@
-//! The native policy and wire: what our own hooks read, and what their exit codes and output mean.
+//! The native policy and wire format: what native hooks read, and what their exit codes and output
+//! mean.
 //!
-//! Guards fail closed: whatever is not a clear success or a clear block is a failure, and what a
-//! failure leads to is decided by the hook's terms, in `dispatch.rs`.
+//! Guards fail closed: everything that is not a clear success or a clear block is a failure. The
+//! hook's terms decide in `dispatch.rs` what follows from it.
 
 use hookwright_events::wait::Word;
 use hookwright_events::{
@@ -17,7 +18,7 @@ use crate::variables::stdin_line;
 /// The policy of native hooks.
 pub static NATIVE: Policy = Policy::NATIVE;
 
-/// The wire of native hooks.
+/// The wire format of native hooks.
 #[derive(Debug)]
 pub struct NativeWire;
 
@@ -32,7 +33,9 @@ impl Wire for NativeWire {
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
         match outcome {
-            Outcome::Process(ProcessOutcome::Exited { code: 0, output }) => success(output, at),
+            Outcome::Process(ProcessOutcome::Exited { code: 0, output }) => {
+                read_success(output, at)
+            }
             Outcome::Process(ProcessOutcome::Exited { code: BLOCK, output }) => exit_2(output, at),
             Outcome::Process(ProcessOutcome::Exited { output, .. }) => {
                 other_exit(outcome, output, at)
@@ -48,12 +51,13 @@ impl Wire for NativeWire {
             | Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
                 Meaning { may_retry: false, ..failed(why_not(outcome).unwrap_or_default()) }
             }
-            Outcome::Work(WorkOutcome::Done { what, said: heard, .. }) => {
-                Meaning { reason: Some(what.clone()), ..well(said(Answer::clone(heard))) }
-            }
+            Outcome::Work(WorkOutcome::Done { what, said: heard, .. }) => Meaning {
+                reason: Some(what.clone()),
+                ..succeeded(without_decision(Answer::clone(heard)))
+            },
             Outcome::Work(WorkOutcome::Failed { cause, may_retry, said: heard, .. }) => Meaning {
                 may_retry: *may_retry,
-                answer: said(Answer::clone(heard)),
+                answer: without_decision(Answer::clone(heard)),
                 ..failed(cause.clone())
             },
             Outcome::Function(FunctionOutcome::Answered { answer }) => {
@@ -79,7 +83,7 @@ impl Wire for NativeWire {
             text.push_str(&format!("[hook {hook}: {} ({reason})]\n", meaning.status.as_str()));
         }
         if let Some(output) = outcome.output() {
-            // What was an answer to us is no news for the agent.
+            // An answer is meant for the engine and is no news for the agent.
             let speaks_for_itself = matches!(
                 outcome,
                 Outcome::Work(WorkOutcome::Done { .. }) | Outcome::Work(WorkOutcome::Failed { .. })
@@ -98,11 +102,11 @@ impl Wire for NativeWire {
     }
 }
 
-fn success(output: &Output, at: At<'_>) -> Meaning {
+fn read_success(output: &Output, at: At<'_>) -> Meaning {
     let guards = at.power.can_block() && at.awaited;
     let denies = |answer: &Answer| answer.stop || answer.decision == Some(AnswerDecision::Deny);
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
-        // The middle of the output was counted, not kept, and may have held a deny.
+        // The middle of the output was dropped and may have contained a deny.
         AnswerReading::Among(answer)
             if guards && output.stdout_left_out > 0 && !denies(&answer) =>
         {
@@ -115,29 +119,30 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
              redirect that child's output (`>/dev/null 2>&1 &`)"
                 .into(),
         ),
-        // The middle of the output was counted, not kept, and may have held a deny.
+        // The middle of the output was dropped and may have contained a deny.
         AnswerReading::Nothing
             if output.stdout_left_out > 0 && at.power.can_block() && at.awaited =>
         {
             failed("its output was truncated, so an answer in it may be lost".into())
         }
-        AnswerReading::Nothing => well(Answer::default()),
+        AnswerReading::Nothing => succeeded(Answer::default()),
     }
 }
 
-/// Where something can be blocked the body is read as a command's output is; elsewhere it is kept.
+/// At events that can be blocked the body is read like a command's output; elsewhere it is only
+/// kept.
 fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
     let said = format!("status {status}");
     if !(200..300).contains(&status) {
-        // Slow down, or come back later; with the others the request itself is wrong.
+        // The receiver is busy or down. With other statuses the request itself is wrong.
         let may_retry = status >= 500 || matches!(status, 408 | 425 | 429);
         return Meaning { may_retry, ..failed(with_first_line(said, &output.stdout)) };
     }
     let read = match at.power.can_block() {
-        true => success(output, at),
-        false => well(Answer::default()),
+        true => read_success(output, at),
+        false => succeeded(Answer::default()),
     };
-    // It has arrived: sending it again would do again what it has done there.
+    // The request has arrived: sending it again would repeat its effect there.
     let read = Meaning { may_retry: false, ..read };
     if read.status == Status::Failed && output.stdout_left_out > 0 {
         let reason = format!("{said}, but its body is incomplete, so an answer in it may be lost");
@@ -157,12 +162,12 @@ fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
     let action = text("action").unwrap_or("approved");
     let message = message.map(|message| format!(": {message}")).unwrap_or_default();
     let reason = Some(format!("`{action}` by {by}{message}"));
-    // There the event itself is a question, and this person has answered it. A word that the hook
-    // offers beside yes and no is neither.
+    // Here the event itself is a question, and this person has answered it. A word that the hook
+    // offers besides yes and no is neither.
     let is_yes = Word::of(action, &[]) == Some(Word::Yes);
     let is_question = at.event.name == EventName::PERMISSION_PROMPT;
     let decision = (is_yes && is_question).then_some(AnswerDecision::Allow);
-    Meaning { reason, ..well(Answer { decision, ..Answer::default() }) }
+    Meaning { reason, ..succeeded(Answer { decision, ..Answer::default() }) }
 }
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {
@@ -171,13 +176,16 @@ fn exit_2(output: &Output, at: At<'_>) -> Meaning {
         AnswerReading::Broken { .. } | AnswerReading::Nothing => Answer::default(),
     };
     if read.decision == Some(AnswerDecision::Allow) {
-        // Why it would be allowed is no reason to block.
+        // The reason to allow is no reason to block.
         read.reason = None;
     }
     let read = read.restricting();
     if at.power == Power::Observes {
         let reason = format!("exit code 2, but nothing can be blocked at {}", at.event.name);
-        return Meaning { answer: said(read), ..failed(with_last_line(reason, output)) };
+        return Meaning {
+            answer: without_decision(read),
+            ..failed(with_last_line(reason, output))
+        };
     }
     let stderr = output.stderr.trim();
     let reason = read.reason.clone().unwrap_or_else(|| {
@@ -193,17 +201,17 @@ fn other_exit(outcome: &Outcome, output: &Output, at: At<'_>) -> Meaning {
         AnswerReading::Broken { .. } | AnswerReading::Nothing => Answer::default(),
     };
     // A deny counts whatever the exit code. An ask is weaker than the failure of a guard, and
-    // counts only where that failure goes on.
+    // counts only if that failure does not block.
     if answer.stop || answer.decision == Some(AnswerDecision::Deny) {
         return of_answer(answer, at);
     }
     let asks = answer.decision.filter(|decision| *decision == AnswerDecision::Ask);
     let reason = answer.reason.clone().filter(|_| asks.is_some());
-    let answer = Answer { decision: asks, reason, ..said(answer) };
+    let answer = Answer { decision: asks, reason, ..without_decision(answer) };
     Meaning { answer, ..failed(why_not(outcome).unwrap_or_default()) }
 }
 
-/// What went wrong, in words, whatever the hook answered; `None` where nothing did.
+/// Describes what went wrong, whatever the hook answered; `None` if nothing did.
 pub fn why_not(outcome: &Outcome) -> Option<String> {
     let (what, output) = match outcome {
         Outcome::Process(ProcessOutcome::Exited { code: 0, .. })
@@ -255,25 +263,25 @@ fn of_answer(answer: Answer, at: At<'_>) -> Meaning {
     let denies = answer.decision == Some(AnswerDecision::Deny);
     if denies && at.power == Power::Observes {
         if answer.stop && at.awaited {
-            // Nothing can be blocked, but the session can be ended.
-            return well(Answer { decision: None, ..answer });
+            // The event cannot be blocked, but the session can be ended.
+            return succeeded(Answer { decision: None, ..answer });
         }
         let what = format!("it answered deny, but nothing can be blocked at {}", at.event.name);
-        return Meaning { may_retry: false, answer: said(answer), ..failed(what) };
+        return Meaning { may_retry: false, answer: without_decision(answer), ..failed(what) };
     }
     if (denies || answer.stop) && !at.awaited {
         let what = "it answered, but nothing waits for its answer".to_owned();
-        return Meaning { may_retry: false, answer: said(answer), ..failed(what) };
+        return Meaning { may_retry: false, answer: without_decision(answer), ..failed(what) };
     }
     if denies {
         let reason = answer.reason.clone().unwrap_or_else(|| "denied without a reason".into());
         return Meaning { status: Status::Blocked, reason: Some(reason), answer, may_retry: false };
     }
-    well(answer)
+    succeeded(answer)
 }
 
-/// What a hook has to say still counts where it decides nothing.
-fn said(answer: Answer) -> Answer {
+/// Keeps contexts and messages, which count even if the answer decides nothing.
+fn without_decision(answer: Answer) -> Answer {
     Answer {
         system_message: answer.system_message,
         additional_context: answer.additional_context,
@@ -282,7 +290,7 @@ fn said(answer: Answer) -> Answer {
     }
 }
 
-fn well(answer: Answer) -> Meaning {
+fn succeeded(answer: Answer) -> Meaning {
     let reason = answer.stop_reason.clone().filter(|_| answer.stop).or(answer.reason.clone());
     Meaning { status: Status::Success, reason, answer, may_retry: false }
 }
@@ -296,13 +304,13 @@ fn failed(reason: String) -> Meaning {
     }
 }
 
-/// The last line on standard error says best what went wrong.
+/// Appends the last line of standard error, which usually explains the failure best.
 fn with_last_line(what: String, output: &Output) -> String {
     let last = output.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     with_line(what, last)
 }
 
-/// The first line of a response says best what its sender thinks of the request.
+/// Appends the first line of a response, which usually explains the refusal best.
 fn with_first_line(what: String, body: &str) -> String {
     with_line(what, body.lines().map(str::trim).find(|line| !line.is_empty()))
 }

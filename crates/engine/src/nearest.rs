@@ -1,9 +1,9 @@
 //! The nearest known name, for messages that say "did you mean".
 
-/// The candidate most like `name`, if any is close enough to be what was meant.
+/// The candidate most similar to `name`, if one is close enough.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();
-    // A third of the letters may be wrong: more is another word.
+    // A third of the letters may be wrong; with more it is another word.
     let distance_max = lower.chars().count().div_ceil(3).max(1);
     candidates
         .into_iter()

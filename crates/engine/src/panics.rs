@@ -1,15 +1,15 @@
-//! Functions of the host's program, whose panics are failures of hooks.
+//! Turns panics of the host's functions into failures of hooks.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Does the work, or gives the message of the panic in which it ended.
+/// Calls the function and returns its result, or the message of its panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What a panic leaves half done is the function's own; the engine shares only the event with it,
-    // which nothing can change.
+    // State that a panic leaves half changed belongs to the function. The engine shares only the
+    // event with it, which is immutable.
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let message = message_of(&*payload);
-        // A payload may panic in its turn when it is dropped.
+        // A payload may itself panic when it is dropped.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             std::mem::forget(again);
         }

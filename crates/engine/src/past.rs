@@ -1,9 +1,8 @@
-//! [`PastFiring`]: what a journal knows of a firing that a crash cut off.
+//! [`PastFiring`]: what a journal knows of a firing that a crash interrupted.
 //!
-//! A firing is taken up again by the same machine that would have gone on with it: dispatch decides
-//! anew, and wherever the journal knows the answer (whether a hook ran, how an attempt ended) that
-//! answer is given instead of a new one. So nothing that ended is started again, and what had started
-//! without an end runs again with a higher attempt number.
+//! The same machine resumes a firing: dispatch decides anew, and if the journal knows an answer
+//! (whether a hook ran, how an attempt ended), that answer is used. So nothing that ended starts
+//! again, and an attempt without an end runs again with a higher attempt number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,46 +16,45 @@ use crate::hook::Hook;
 /// What is known of a firing from before a crash, oldest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastFiring {
-    /// Its number.
+    /// The firing's number.
     pub number: u64,
     records: Vec<FiringEvent>,
     is_decided: bool,
-    /// Firings by its hooks that have not ended, by their keys.
+    /// Unfinished firings by its hooks, with their keys.
     below: Vec<(String, PastFiring)>,
 }
 
-/// What a hook that was cut off had done by then.
+/// What an interrupted hook had done.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CutOff {
     /// The commit that it was about to make.
     pub(crate) committing: Option<Committing>,
-    /// Firings by it, by their keys.
+    /// Firings by it, with their keys.
     pub(crate) fired: Vec<(String, PastFiring)>,
 }
 
-/// Where a repository was before a hook committed.
+/// The state of a repository before a hook committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Committing {
-    /// The commit that HEAD named, if there was one.
+    /// The commit of HEAD, if there was one.
     pub(crate) head: Option<String>,
-    /// What was staged.
+    /// The staged tree.
     pub(crate) tree: String,
 }
 
-/// What is known of one hook of such a firing.
+/// What is known of one hook of an interrupted firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PastHook {
-    /// Nothing: it has its turn as if nothing had happened.
+    /// Nothing: it runs as in a new firing.
     Unknown,
-    /// It was started.
     Started,
-    /// It was passed, for this reason.
+    /// It was passed over, for this reason.
     Skipped(String),
 }
 
 impl PastFiring {
-    /// The firing with this number, from what was recorded with it; what is of another level than
-    /// firings does not count.
+    /// The firing with this number, from its recorded events. Only events of the firing level
+    /// count.
     pub fn new(number: u64, recorded: impl IntoIterator<Item = RunEventKind>) -> Self {
         let of_firing = |kind| match kind {
             RunEventKind::Firing(event) => Some(event),
@@ -67,13 +65,13 @@ impl PastFiring {
         Self { number, records, is_decided, below: Vec::new() }
     }
 
-    /// With firings by its hooks that are to be taken up with it, each with its key.
+    /// Adds unfinished firings by its hooks, with their keys, to be resumed with it.
     pub fn with_below(mut self, below: Vec<(String, PastFiring)>) -> Self {
         self.below = below;
         self
     }
 
-    /// The event's data as they were.
+    /// The event's data as recorded.
     pub fn data(&self) -> Option<Map<String, Value>> {
         self.records().find_map(|kind| match kind {
             FiringEvent::Fired { data, .. } => data.clone(),
@@ -81,7 +79,7 @@ impl PastFiring {
         })
     }
 
-    /// The event and its data as they were.
+    /// The event and its data as recorded.
     pub fn fired(&self) -> Option<(EventName, Map<String, Value>)> {
         self.records().find_map(|kind| match kind {
             FiringEvent::Fired { event, data, .. } => {
@@ -91,7 +89,7 @@ impl PastFiring {
         })
     }
 
-    /// What was handed out at this firing.
+    /// The late answers that this firing handed out.
     pub fn late_answers(&self) -> Vec<Answer> {
         let of = |kind: &FiringEvent| match kind {
             FiringEvent::Fired { late_answers, .. } => Some(late_answers.clone()),
@@ -100,12 +98,12 @@ impl PastFiring {
         self.records().find_map(of).unwrap_or_default()
     }
 
-    /// Whether its decision was made. Then only what ran in the background is taken up again.
+    /// Whether its decision was made. If so, only its background hooks are resumed.
     pub fn is_decided(&self) -> bool {
         self.is_decided
     }
 
-    /// Forgets what hooks did that are others now, though they have the same names.
+    /// Forgets hooks that were replaced by others of the same name.
     pub(crate) fn forget_others(&mut self, hooks: &[Arc<Hook>]) {
         let is_another = |kind: &FiringEvent| match kind {
             FiringEvent::HookStarting { hook: id, digest: Some(digest), .. } => hooks
@@ -119,7 +117,6 @@ impl PastFiring {
         self.records.retain(|kind| !hook_of(kind).is_some_and(|id| others.iter().any(|o| o == id)));
     }
 
-    /// What is known of this hook.
     pub(crate) fn past_of_hook(&self, hook: &Hook) -> PastHook {
         let found = self.records().find_map(|kind| match kind {
             FiringEvent::HookStarting { hook: id, .. } if *id == hook.id => Some(PastHook::Started),
@@ -131,7 +128,7 @@ impl PastFiring {
         found.unwrap_or(PastHook::Unknown)
     }
 
-    /// How the attempt with this number, counting those that ended, came to its end.
+    /// How an attempt ended. `number` counts the attempts that ended.
     pub(crate) fn ended(&self, hook: &str, number: u32) -> Option<(Outcome, Duration)> {
         let ends = self.records().filter_map(|kind| match kind {
             FiringEvent::HookEnded { hook: id, outcome, duration_ms, .. } if id == hook => {
@@ -143,7 +140,7 @@ impl PastFiring {
         Some((outcome.clone(), Duration::from_secs_f64(duration_ms.max(0.0) / 1000.0)))
     }
 
-    /// What this hook had done when it was cut off in the attempt with this number, counting those that
+    /// What this hook had done when the attempt was interrupted. `number` counts the attempts that
     /// ended.
     pub(crate) fn cut_off_run(&self, hook: &str, number: u32) -> Option<Box<CutOff>> {
         let mut ends = 0;
@@ -165,7 +162,7 @@ impl PastFiring {
         (number == ends + 1).then(|| Box::new(CutOff { committing, fired }))
     }
 
-    /// If it went to the background before it ended: what it answered then, if it did.
+    /// If it moved to the background before it ended: its answer then, if any.
     pub(crate) fn went_async(&self, hook: &str) -> Option<Option<Box<Answer>>> {
         self.records().find_map(|kind| match kind {
             FiringEvent::HookWentAsync { hook: id, answer } if id == hook => Some(answer.clone()),
@@ -173,7 +170,7 @@ impl PastFiring {
         })
     }
 
-    /// How many attempts were cut off: they started and never ended.
+    /// How many attempts were interrupted: they started and have no end.
     pub(crate) fn cut_off(&self, hook: &str) -> u32 {
         let count =
             |is: &dyn Fn(&FiringEvent) -> bool| self.records().filter(|kind| is(kind)).count();
@@ -189,8 +186,8 @@ impl PastFiring {
     }
 }
 
-/// Which records of a firing are written already; each counts once, in the order in which they were
-/// written.
+/// The records of a firing that are already written. Each counts once, in the order in which they
+/// were written.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenRecords {
     left: Vec<FiringEvent>,
@@ -204,7 +201,7 @@ impl WrittenRecords {
                 *ends.entry(hook.clone()).or_default() += 1;
             }
         }
-        // An attempt that was cut off starts again, and that is a new record.
+        // An interrupted attempt starts again, and that is a new record.
         let mut has_ended = |kind: &&FiringEvent| match kind {
             FiringEvent::HookStarting { hook, .. } => {
                 let left = ends.entry(hook.clone()).or_default();
@@ -217,7 +214,7 @@ impl WrittenRecords {
         Self { left: past.records().filter(|kind| has_ended(kind)).cloned().collect() }
     }
 
-    /// Whether this record is among them; it is then taken out.
+    /// Removes this record, if it is among them, and returns whether it was.
     pub(crate) fn take(&mut self, kind: &FiringEvent) -> bool {
         let found = self.left.iter().position(|written| is_the_same(written, kind));
         if let Some(at) = found {
@@ -227,7 +224,7 @@ impl WrittenRecords {
     }
 }
 
-/// The hook that a record tells of.
+/// The hook that a record is about.
 fn hook_of(kind: &FiringEvent) -> Option<&str> {
     match kind {
         FiringEvent::HookSkipped { hook, .. }
@@ -246,7 +243,7 @@ fn hook_of(kind: &FiringEvent) -> Option<&str> {
     }
 }
 
-/// Whether two records tell of the same thing, however they put it.
+/// Whether two records describe the same step, whatever their details.
 fn is_the_same(one: &FiringEvent, other: &FiringEvent) -> bool {
     use FiringEvent as Kind;
     if std::mem::discriminant(one) != std::mem::discriminant(other) {

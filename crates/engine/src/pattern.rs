@@ -1,9 +1,9 @@
-//! Where a hook listens: the keys of `hooks:` and the field `event:`.
+//! Patterns of events: the keys of `hooks:` and the field `event:`.
 //!
 //! Exact (`tool:pre_execute`, or any alias), glob (`tool:*`), with a subject
-//! (`tool:pre_execute:bash`, `tool:*:write`), comma lists, `*`. Since the table of events is closed,
-//! a pattern becomes a list of [`PatternPoint`]s when it is read, and one that can match no event is a
-//! fault then, not a silence later.
+//! (`tool:pre_execute:bash`, `tool:*:write`), comma lists, `*`. The table of events is closed, so a
+//! pattern becomes a list of [`PatternPoint`]s when it is read. A pattern that can match no event
+//! is then an error, not silently ignored.
 
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventName, EventSpec};
@@ -12,19 +12,19 @@ use crate::glob::{self, Glob};
 use crate::matcher::{Matcher, Subject, SubjectOf};
 use crate::nearest::nearest;
 
-/// One event that a pattern wakes for, and which subjects of it.
+/// One event that a pattern matches, with its subjects.
 #[derive(Debug, Clone)]
 pub struct PatternPoint {
-    /// The event.
+    /// The event's row in the table.
     pub event: &'static EventSpec,
-    /// Its subjects.
+    /// The subjects that it matches.
     pub subjects: Matcher,
-    /// Only when the event's reason is one of these; always, if empty.
+    /// If not empty: matches only if the event's reason is one of these.
     pub only_reasons: &'static [&'static str],
 }
 
 impl PatternPoint {
-    /// Whether this event, which is the point's own, has a subject and a reason that it wakes for.
+    /// Whether this event's subject and reason match. The event must be the point's own.
     pub fn is_awake(&self, event: &Event, subject: &Subject<'_>) -> bool {
         let reason = event.text("reason").unwrap_or_default();
         (self.only_reasons.is_empty() || self.only_reasons.contains(&reason))
@@ -32,40 +32,40 @@ impl PatternPoint {
     }
 }
 
-/// Where a hook listens.
+/// The events that a hook matches.
 #[derive(Debug, Clone, Default)]
 pub struct Pattern {
     /// Events of the table.
     pub points: Vec<PatternPoint>,
-    /// Globs over the open namespace, whose events are not listed anywhere.
+    /// Globs over the open namespace, whose events are not in the table.
     pub open: Vec<Glob>,
 }
 
-/// A pattern that can match no event.
+/// Why a pattern can match no event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing is called like that.
+    /// No event has this name.
     #[error("unknown event `{name}`")]
     UnknownEvent {
         /// The part of the comma list.
         name: String,
-        /// A known name that is close.
+        /// The most similar known name.
         nearest: Option<&'static str>,
     },
-    /// A subject was asked for where there is none.
+    /// A subject was given for an event that has none.
     #[error("event `{event}` has no subject, so `{name}` can never match")]
     NoSubject {
         /// The part of the comma list.
         name: String,
-        /// The event that was meant.
+        /// The event of the pattern.
         event: &'static str,
     },
-    /// The subject is no name, so it could never match.
+    /// The subject is not a valid name, so it could never match.
     #[error("`{name}` can never match: expected a name, `A|B` or a glob after `{event}:`")]
     BadSubject {
         /// The part of the comma list.
         name: String,
-        /// The event that was meant.
+        /// The event of the pattern.
         event: &'static str,
     },
     /// A glob with characters that neither events nor subjects have.
@@ -74,13 +74,13 @@ pub enum PatternError {
         /// The part of the comma list.
         name: String,
     },
-    /// `a,,b`, or nothing at all.
+    /// `a,,b`, or an empty text.
     #[error("an event name is missing")]
     Empty,
 }
 
 impl Pattern {
-    /// Reads a key of `hooks:` or an `event:` field.
+    /// Parses a key of `hooks:` or an `event:` field.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let mut whole = Pattern::default();
         for part in text.split(',').map(str::trim) {
@@ -89,12 +89,12 @@ impl Pattern {
         Ok(whole)
     }
 
-    /// Whether any event that it wakes for satisfies `test`.
+    /// Whether any event that it matches satisfies `test`.
     pub fn any(&self, test: impl Fn(&'static EventSpec) -> bool) -> bool {
         self.points.iter().any(|point| test(point.event))
     }
 
-    /// The canonical names it wakes for, as far as they are listed anywhere.
+    /// The canonical names of the events that it matches, except those of the open namespace.
     pub fn events(&self) -> Vec<&'static str> {
         let mut names: Vec<&str> = self.points.iter().map(|point| point.event.name).collect();
         names.dedup();
@@ -124,7 +124,7 @@ impl Pattern {
                 return Ok(());
             }
         } else if EventName::resolve(part).is_some() {
-            // A name of the open namespace, exactly.
+            // An exact name of the open namespace.
             self.open.push(Glob::new(part));
             return Ok(());
         }
@@ -163,7 +163,7 @@ fn exact_with_subject(part: &str) -> Option<Result<PatternPoint, PatternError>> 
     if subject.is_empty() || event.subject.is_none() {
         return Some(Err(PatternError::NoSubject { name: part.to_owned(), event: event.name }));
     }
-    // The same words as in `matcher:`, except that a regular expression has its own field.
+    // The syntax of `matcher:`, without regular expressions, which have their own field.
     Some(match Matcher::of_names(subject, SubjectOf::events(std::iter::once(event))) {
         Ok(subjects) => Ok(PatternPoint { event, subjects, only_reasons }),
         Err(_) => Err(PatternError::BadSubject { name: part.to_owned(), event: event.name }),
@@ -171,7 +171,7 @@ fn exact_with_subject(part: &str) -> Option<Result<PatternPoint, PatternError>> 
 }
 
 fn nearest_event(part: &str) -> Option<&'static str> {
-    // With a third segment the event is the first two.
+    // If there is a third segment, the event is the first two.
     let event = part.match_indices(':').nth(1).map_or(part, |(at, _)| &part[..at]);
     nearest(event, table::all_names())
 }

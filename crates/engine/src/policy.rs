@@ -1,5 +1,5 @@
 //! What differs between dialects, as data ([`Policy`]) and as pure functions ([`Wire`]). The engine
-//! never asks which dialect it is.
+//! never checks which dialect it runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,55 +12,54 @@ use crate::hook::{Exhausted, Hook};
 use crate::native::NativeWire;
 use crate::template::{Reference, Value};
 
-/// How the hooks of one dialect follow each other.
+/// The order in which the hooks of one dialect run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Awaited hooks one by one; the first block ends them.
     OneByOne,
-    /// All at once, all awaited unless they say otherwise; they see the values from before, answers
-    /// count in order.
+    /// All at once, all awaited unless configured otherwise. They see the values from before, and
+    /// their answers count in order.
     AtOnce,
 }
 
-/// The rules that hooks of one dialect follow. Whatever a hook says itself stands above them.
+/// The rules for hooks of one dialect. A hook's own settings override them.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
-    /// The dialect, as the field `dialect:` names it.
+    /// The dialect's name in the field `dialect:`.
     pub dialect: &'static str,
-    /// How they follow each other.
+    /// The order in which they run.
     pub order: Order,
-    /// The user's hooks run before the project's at every event, not only where something can be
-    /// blocked.
+    /// Global hooks run before the project's at every event, not only at those that can be blocked.
     pub global_first: bool,
-    /// Whether the decision waits for them; where this is open, it depends on what the result is for.
+    /// Whether the decision waits for them; if `None`, it depends on what the result is for.
     pub awaits: Option<bool>,
-    /// How long they may take; where this is open, it depends on the action.
+    /// The default timeout; if `None`, it depends on the action.
     pub timeout: Option<Duration>,
-    /// What a failure leads to; where this is open, guards fail closed and others go on.
+    /// What a failure leads to; if `None`, guards block and others continue.
     pub on_failure: Option<Exhausted>,
-    /// Whether a shell's own exit code 2 (no such script, a command that it cannot read) is told from
-    /// one that blocks on purpose, and means that the hook could not start.
+    /// Whether exit code 2 of the shell itself (no such script, a syntax error) is told apart from
+    /// a deliberate block, and means that the hook could not start.
     pub looks_behind_exit_2: bool,
-    /// The shell that runs their commands: the first of these that is there.
+    /// The shell that runs their commands: the first of these that exists.
     pub shells: &'static [&'static str],
-    /// How `asyncTimeout` counts, in the line that sends a command to the background.
+    /// The unit of `asyncTimeout` in the line that moves a command to the background.
     pub async_unit: Duration,
     /// At these events their first decision in order counts, not the strongest.
     pub first_decision_at: &'static [EventName],
-    /// What they pipe to the agent stands there as it is, without a word of ours.
+    /// Their piped output reaches the agent unchanged, without an added text.
     pub pipes_raw: bool,
-    /// At these events a session survives what went wrong if one of them has looked at it.
+    /// At these events a session survives an error if one of these hooks has handled it.
     pub survives_errors_at: &'static [EventName],
-    /// At these events they run once what was announced has happened, and change nothing about it.
+    /// At these events they run after what was announced has happened, and change nothing about it.
     pub after_the_fact_at: &'static [EventName],
-    /// People see all that their commands print, also where all is well.
+    /// Users see all output of their commands, even on success.
     pub shows_output: bool,
-    /// What they read, what their output means, what is shown of it.
+    /// What they read, what their output means, and what is shown of it.
     pub wire: &'static dyn Wire,
 }
 
 impl Policy {
-    /// The native rules, from which dialects differ.
+    /// The native rules; dialects differ from them.
     pub const NATIVE: Policy = Policy {
         dialect: "native",
         order: Order::OneByOne,
@@ -80,36 +79,36 @@ impl Policy {
     };
 }
 
-/// What an outcome means once it has been read.
+/// The meaning of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     /// Success, blocked, failed or timed out.
     pub status: Status,
-    /// Why, unless all is well.
+    /// The reason, unless it is a success.
     pub reason: Option<String>,
     /// What the hook asks for.
     pub answer: Answer,
-    /// Whether trying again could help.
+    /// Whether a retry could help.
     pub may_retry: bool,
 }
 
-/// Where an outcome is read.
+/// The event at which an outcome is read.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// The event.
+    /// The fired event.
     pub event: &'a Event,
-    /// What hooks can do there.
+    /// What hooks can do at the event.
     pub power: Power,
     /// Whether the decision waits for this hook.
     pub awaited: bool,
 }
 
-/// Who reads what a [`Wire`] writes: one attempt of one hook.
+/// The reader of what a [`Wire`] writes: one attempt of one hook.
 #[derive(Debug, Clone, Copy)]
 pub struct WireReader<'a> {
-    /// The event it is told of.
+    /// The fired event.
     pub event: &'a Event,
-    /// The hook.
+    /// The hook that is run.
     pub hook: &'a Hook,
     /// 1 for the first attempt.
     pub attempt: u32,
@@ -117,56 +116,57 @@ pub struct WireReader<'a> {
     pub root: &'a Path,
 }
 
-/// What a hook reads.
+/// The input of a hook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Input {
-    /// On standard input, or as the body of a request.
+    /// Standard input, or the body of a request.
     pub stdin: String,
-    /// In its environment, beside the variables that all hooks have. They obey the same limits.
+    /// Environment variables besides those of all hooks. They obey the same limits.
     pub variables: Vec<(Cow<'static, str>, String)>,
 }
 
-/// What is known of a dialect's variable.
+/// What a dialect's variable may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableContent {
-    /// Its value is a number, one of a few words, or a name that a program made.
+    /// A number, one of a few words, or a generated name.
     Plain,
-    /// Its value may be any text: somebody's words, a command, a file's name.
+    /// Any text: a prompt, a command, a file name.
     FreeText,
 }
 
 /// A dialect's wire format: pure functions.
 pub trait Wire: fmt::Debug + Send + Sync {
-    /// What a hook reads.
+    /// The input of a hook.
     fn input(&self, reader: &WireReader<'_>) -> Input;
 
-    /// What an outcome means at this event.
+    /// The meaning of an outcome at this event.
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning;
 
-    /// What the agent is shown of a hook whose output is piped to it.
+    /// What the agent sees of a hook whose output is piped to it.
     fn piped_output(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String;
 
-    /// Where a command runs that does not say so itself; the project root, unless this is a folder.
+    /// The default working directory of a command; the project root, if this is `None` or not a
+    /// directory.
     fn working_dir<'e>(&self, event: &'e Event) -> Option<&'e Path> {
         let _ = event;
         None
     }
 
-    /// What is known of a variable that [`Wire::input`] may set, so that `check` does not take it for
-    /// one that nobody sets.
+    /// What is known of a variable that [`Wire::input`] may set, so that `check` does not report it
+    /// as unset.
     fn variable(&self, name: &str) -> Option<VariableContent> {
         let _ = name;
         None
     }
 
-    /// What `{{name}}` stands for in the dialect's texts. Where it is unknown the text stays as it is,
-    /// as it does in all texts of dialects that have no `{{name}}`.
+    /// What `{{name}}` refers to in the dialect's texts. An unknown name stays in the text
+    /// unchanged, as do all in dialects that have no `{{name}}`.
     fn reference(&self, name: &str) -> Reference {
         let _ = name;
         Reference::Unknown
     }
 
-    /// The value of a name that is not unknown, at an event.
+    /// The value of a known name at an event.
     fn value<'e>(&self, name: &str, event: &'e Event) -> Value<'e> {
         let _ = (name, event);
         Value::Scalar(Cow::Borrowed(""))

@@ -1,17 +1,17 @@
-//! What a host lends the engine. The engine keeps nothing between events and knows no storage, no
-//! pipeline and no clock; each of these is a small trait, with an in-memory version beside it in
+//! The services that a host provides. The engine keeps nothing between events and knows no storage,
+//! no pipeline and no clock. Each of these is a small trait, with an in-memory version in
 //! [`memory`].
 //!
-//! | port | is asked | without one of your own |
+//! | port | is called | default |
 //! |---|---|---|
-//! | [`Journal`] | before every effect, and after it | nothing is written down |
-//! | [`Memory`] | at every firing, and when a hook leaves something | as long as the engine lives |
-//! | [`Waits`] | when a hook wants a person's answer | such a hook fails |
+//! | [`Journal`] | before every effect, and after it | nothing is journalled |
+//! | [`Memory`] | at every firing, and when a hook leaves something | lasts as long as the engine |
+//! | [`Waits`] | when a hook needs a person's answer | such a hook fails |
 //! | [`Pipelines`] | when a hook starts a pipeline | such a hook fails |
-//! | [`Clock`] | for the time in events and run events | the system's |
-//! | [`Fire`] | by actions that fire events; the engine is one itself | |
+//! | [`Clock`] | for the time in events and run events | the system's clock |
+//! | [`Fire`] | by actions that fire events; the engine implements it | |
 //!
-//! [`Ports`] holds them; [`EngineBuilder::ports`](crate::EngineBuilder::ports) hands them over:
+//! [`Ports`] holds them; pass it to [`EngineBuilder::ports`](crate::EngineBuilder::ports):
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,10 +24,10 @@
 //! # Ok::<(), hookwright_engine::BuildError>(())
 //! ```
 //!
-//! Ports are called within the task that fires, and the firing waits for them: a port that is slow
-//! makes every hook slow, and one that never answers holds the host up for ever. They are asked from
-//! many firings at once. What a port cannot do it says by its error, where it has one; a panic reaches
-//! whoever fires.
+//! Ports are called within the task that fires, and the firing waits for them: a slow port makes
+//! every hook slow, and one that never answers blocks the host forever. Several firings may call
+//! them at once. A port reports failures by its error, if it has one; a panic reaches the caller of
+//! `fire`.
 
 pub mod memory;
 mod pipelines;
@@ -51,18 +51,18 @@ pub use pipelines::{Child, ChildEnd, EndRequest, NotRun, Pipelines, StartedBy};
 pub use stop_blocks::StopBlocks;
 pub use waits::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 
-/// What a port promises to give.
+/// The future that a port returns.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Writes down what happens, so that it can be known after a crash.
+/// Records what happens, so that it is known after a crash.
 ///
-/// The engine calls [`record`](Journal::record) for every [`RunEvent`] except output on its way, in
-/// the order in which things happen within a firing; firings at once mix, and their events carry the
-/// firing's number. A hook's `hook_starting` comes before anything of the hook runs, and nothing runs
-/// if it is refused: the hook has failed then, and a guard that failed blocks. Of what has already
-/// happened an error is ignored. Observers are shown an event after the journal has it.
+/// The engine calls [`record`](Journal::record) for every [`RunEvent`] except live output, in the
+/// order in which things happen within a firing. Events of simultaneous firings mix; each carries
+/// its firing's number. A hook's `hook_starting` is recorded before anything of the hook runs. If
+/// that fails, the hook does not run and has failed, and a failed guard blocks. Errors about what
+/// has already happened are ignored. Observers receive an event after the journal has it.
 ///
-/// It must promise that what it has answered `Ok` to is still there when it is read again.
+/// An implementation must keep everything that it answered with `Ok`.
 ///
 /// ```
 /// use std::io;
@@ -99,10 +99,10 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # }
 /// ```
 pub trait Journal: Send + Sync {
-    /// Returns when the event is safe; only then does the effect that it announces start.
+    /// Returns when the event is stored. Only then does the announced effect start.
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>>;
 
-    /// Several at once, oldest first: all of them are safe, or none.
+    /// Several events, oldest first: all of them are stored, or none.
     fn record_all<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
         Box::pin(async move {
             for event in events {
@@ -112,29 +112,29 @@ pub trait Journal: Send + Sync {
         })
     }
 
-    /// Whether it also keeps what the [`Memory`] is told, so that a memory that is gone can be made
-    /// anew from it.
+    /// Whether it also keeps what the [`Memory`] is given, so that a lost memory can be rebuilt
+    /// from it.
     fn keeps_memory(&self) -> bool {
         false
     }
 
-    /// `false` if nothing is ever kept; then nothing has to be put together for it.
+    /// `false` if it stores nothing; then no events are built for it.
     fn keeps(&self) -> bool {
         true
     }
 }
 
 /// What a session remembers between events: which hooks with `once` have run, what the last hook
-/// left, how often a stop was blocked, what background hooks have to say.
+/// left, how often a stop was blocked, late answers of background hooks.
 ///
-/// The engine calls [`recall`](Memory::recall) once at the beginning of every firing, also where no
-/// hook listens, and [`keep`](Memory::keep) whenever there is something to remember. The session is
-/// the firing's, else the event's `session` or `session_id`, else empty: one session for all who
-/// have no name.
+/// The engine calls [`recall`](Memory::recall) once at the beginning of every firing, even if no
+/// hook matches, and [`keep`](Memory::keep) whenever there is something to remember. The session is
+/// the firing's, else the event's `session` or `session_id`, else empty: all firings without a name
+/// share one session.
 ///
-/// It must promise that `recall` gives everything that `keep` was given for this session before, and
-/// each late answer once. It has no error: what it cannot keep is forgotten, and then `once` may
-/// mean twice.
+/// `recall` must return everything that `keep` was given for this session, and each late answer
+/// once. There is no error: what cannot be kept is forgotten, and a hook with `once` may then run
+/// twice.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -175,20 +175,20 @@ pub trait Journal: Send + Sync {
 /// # }
 /// ```
 pub trait Memory: Send + Sync {
-    /// Everything that is remembered, late answers included: those are handed out once.
+    /// Everything that is remembered, including late answers, which are returned once.
     fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered>;
 
-    /// Remembers one thing more.
+    /// Remembers one more thing.
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()>;
 }
 
 /// Lets an action fire an event.
 ///
-/// Called by actions that announce what they do, as a commit does with `git:pre_commit`. An
-/// [`Engine`](crate::Engine) is such a port itself; the trait is for code that wants to fire without
-/// knowing who listens, and for its tests. Callbacks have [`Call::fire`](crate::Call::fire).
+/// Used by actions that announce what they do, as a commit does with `git:pre_commit`. An
+/// [`Engine`](crate::Engine) implements it; the trait is for code that fires without knowing the
+/// listeners, and for its tests. Callbacks have [`Call::fire`](crate::Call::fire).
 ///
-/// It must promise to pass the chain on: by it a hook that would wake itself again is found.
+/// An implementation must pass the chain on: it is how a hook that would run itself again is found.
 ///
 /// ```
 /// use hookwright_engine::Chain;
@@ -208,9 +208,9 @@ pub trait Memory: Send + Sync {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let nobody_listens = InMemoryFire::default();
-/// assert_eq!(commit(&nobody_listens).await, Ok("committed"));
-/// assert_eq!(nobody_listens.fired().len(), 1);
+/// let no_listeners = InMemoryFire::default();
+/// assert_eq!(commit(&no_listeners).await, Ok("committed"));
+/// assert_eq!(no_listeners.fired().len(), 1);
 ///
 /// let hook = Hook::on("git:pre_commit", |_| async { Ok(Answer::deny("tests fail")) });
 /// let engine = Engine::builder("/").hook(hook).build()?;
@@ -219,16 +219,17 @@ pub trait Memory: Send + Sync {
 /// # }
 /// ```
 pub trait Fire: Send + Sync {
-    /// Fires the event below the firings of `chain`.
+    /// Fires the event below the hooks of `chain`.
     fn fire(&self, event: Event, chain: Chain) -> Promise<'_, Decision>;
 }
 
 /// Tells the time.
 ///
-/// The engine calls [`now`](Clock::now) for the `timestamp` of events that come without one, and for
-/// every run event. Timeouts and delays do not ask it: they are the runtime's.
+/// The engine calls [`now`](Clock::now) for the `timestamp` of events that come without one, and
+/// for every run event. Timeouts and delays use the runtime's clock instead.
 ///
-/// It must promise ISO 8601 in UTC, which scripts and journals read. It may stand still or go back.
+/// The time must be ISO 8601 in UTC, which scripts and journals read. It may stand still or go
+/// back.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -262,7 +263,7 @@ pub trait Fire: Send + Sync {
 /// # }
 /// ```
 pub trait Clock: Send + Sync {
-    /// Now, ISO 8601 in UTC.
+    /// The current time, ISO 8601 in UTC.
     fn now(&self) -> String;
 }
 
@@ -275,12 +276,12 @@ pub struct Remembered {
     pub carried: Carried,
     /// Stops that were blocked in a row with no work between them.
     pub stop_blocks: StopBlocks,
-    /// What background hooks had to say.
+    /// Late answers of background hooks.
     pub late_answers: Vec<Answer>,
 }
 
 impl Remembered {
-    /// Remembers one thing more.
+    /// Remembers one more thing.
     pub fn keep(&mut self, keepsake: Keepsake) {
         match keepsake {
             Keepsake::Once { hook } => {
@@ -308,7 +309,7 @@ impl Remembered {
 pub enum Keepsake {
     /// A hook with `once` has started.
     Once {
-        /// Its id.
+        /// The hook's id.
         hook: String,
     },
     /// How the last awaited hook ended.
@@ -316,25 +317,25 @@ pub enum Keepsake {
         /// `success` or `failed`.
         status: Cow<'static, str>,
     },
-    /// What a person answered.
+    /// A person's answer.
     HookResponse {
         /// The whole answer.
         response: Value,
     },
     /// What a child pipeline left.
     SpawnOutput {
-        /// Its output; nothing if it came to none.
+        /// The output, if there was one.
         output: Option<Value>,
     },
-    /// Stops that were blocked in a row.
+    /// The number of stops that were blocked in a row.
     StopBlocks {
         /// The agent's id; empty for the session's own agent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         agent: String,
-        /// How many.
+        /// How many stops.
         count: u32,
     },
-    /// What a background hook had to say.
+    /// A background hook's late answer.
     LateAnswer {
         /// Contexts and messages only.
         answer: Box<Answer>,
@@ -344,11 +345,11 @@ pub enum Keepsake {
 /// All ports of one engine.
 #[derive(Clone)]
 pub struct Ports {
-    /// Writes down what happens.
+    /// Records what happens.
     pub journal: Arc<dyn Journal>,
     /// Remembers between events.
     pub memory: Arc<dyn Memory>,
-    /// Asks people.
+    /// Asks people for answers.
     pub waits: Arc<dyn Waits>,
     /// Starts pipelines.
     pub pipelines: Arc<dyn Pipelines>,

@@ -1,11 +1,11 @@
-//! [`process_outcome`]: how a process ended, in the words that journals keep.
+//! [`process_outcome`]: how a process ended, in the form that journals keep.
 
 use std::time::Duration;
 
 use hookwright_events::{Output, ProcessOutcome};
 use hookwright_process::{Ended, How, StartFailure};
 
-/// The outcome of a process that has ended; `say` words why one did not start.
+/// The outcome of a process. `say` words why it did not start.
 pub fn process_outcome(ended: Ended, say: impl FnOnce(&StartFailure) -> String) -> ProcessOutcome {
     let output = Output {
         stdout: ended.stdout.text().into_owned(),
@@ -24,7 +24,7 @@ pub fn process_outcome(ended: Ended, say: impl FnOnce(&StartFailure) -> String) 
     }
 }
 
-/// Why a process did not start, where nothing better is known of what made it too big.
+/// Why a process did not start, if the cause of an oversized start is unknown.
 pub fn say_start_failure(failure: &StartFailure) -> String {
     match failure {
         StartFailure::TooBig { .. } => {
@@ -34,7 +34,7 @@ pub fn say_start_failure(failure: &StartFailure) -> String {
     }
 }
 
-/// The outcome of something that was ended because its time was over.
+/// The outcome of an action that was ended by its timeout.
 pub fn timed_out(after: Duration, output: Output) -> ProcessOutcome {
     let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
     ProcessOutcome::TimedOut { after_ms, output }

@@ -1,9 +1,9 @@
-//! [`Secrets`]: what hooks may use and nobody may see.
+//! [`Secrets`]: values that hooks may use and that must not be shown.
 //!
-//! A user keeps them in `secrets.env`, which `hookwright-config` reads. A secret enters the
-//! environment of a hook that names it and no other. Whatever hooks print passes [`Redaction`]
-//! before it is kept, shown or read as an answer, so that a secret's value, as it is, escaped for
-//! JSON or percent-encoded, becomes `[secret NAME]` everywhere behind that point.
+//! A user keeps them in `secrets.env`, which `hookwright-config` reads. A secret enters only the
+//! environment of hooks that name it. All output of hooks passes through [`Redaction`] before it is
+//! kept, shown or read as an answer. From there on a secret's value, as it is, escaped for JSON or
+//! percent-encoded, is replaced by `[secret NAME]`.
 
 mod forms;
 mod redaction;
@@ -22,24 +22,24 @@ pub(crate) use redaction::Redaction;
 #[derive(Clone, Default)]
 pub struct Secrets {
     all: Vec<(String, String)>,
-    /// `None` where there is nothing to hide.
+    /// `None` if there is nothing to hide.
     redaction: Option<Arc<Redaction>>,
 }
 
 impl Secrets {
-    /// These names and values. A host that reads them from elsewhere answers for their length:
-    /// a short value would be found in places where it is no secret.
+    /// These names and values. The caller must check their length: a short value would also be
+    /// found in unrelated text.
     pub fn new(all: Vec<(String, String)>) -> Self {
         let redaction = (!all.is_empty()).then(|| Arc::new(Redaction::new(&all)));
         Self { all, redaction }
     }
 
-    /// The value of one of them.
+    /// The value of a secret.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Their names, as they stand in the file.
+    /// The names, as in the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(name, _)| name.as_str())
     }
@@ -55,7 +55,7 @@ impl Secrets {
         redaction.value(value);
     }
 
-    /// What hides every secret, and these values behind their names.
+    /// A redaction of all secrets, and of these values under their names.
     #[cfg(feature = "http")]
     pub(crate) fn and_values<'a>(
         &'a self,
@@ -66,7 +66,7 @@ impl Secrets {
         Arc::new(Redaction::showing(secrets.chain(values)))
     }
 
-    /// What one stream of a child's output has to pass.
+    /// The filter for one stream of a child's output.
     pub fn filter(&self) -> Option<Box<dyn OutputFilter>> {
         let redaction = self.redaction.as_ref()?;
         Some(Box::new(redaction::RedactedStream::new(Arc::clone(redaction))))

@@ -1,8 +1,9 @@
-//! Variables, and where in a text they may stand.
+//! Variables, and where in a text they may occur.
 //!
 //! A value never becomes part of a command's text: values go into the child's environment, and the
-//! text is the shell's. Only `${A.b}`, which is valid in no shell, is replaced, by a reference to a
-//! generated variable; in dialects whose commands have `{{x}}`, [`rewrite()`] does the same for them.
+//! shell reads the text. Only `${A.b}`, which is valid in no shell, is replaced by a reference to a
+//! generated variable; in dialects whose commands have `{{x}}`, [`rewrite()`] does the same for
+//! them.
 //!
 //! Texts that no shell reads are filled: [`TextTemplate`] and, for JSON, [`JsonTemplate`].
 
@@ -22,6 +23,6 @@ pub use rewrite::{
 pub use text::{FillError, FilledText, Filling, Revealing, TextTemplate, ValueWriting};
 pub use warnings::{CommandWarning, CommandWarningKind, Names, warnings};
 
-/// How the names of generated variables begin. A number follows for a path into a value, `T` and a
-/// number for a `{{x}}`, so that one text can have both. No child inherits one.
+/// The prefix of generated variables. A number follows for a path into a value, `T` and a number
+/// for a `{{x}}`, so that one text can have both. No child inherits one.
 pub const GENERATED: &str = "HOOKWRIGHT_REF_";

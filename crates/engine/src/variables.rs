@@ -1,9 +1,9 @@
-//! The variables: their names, their values at one event, and the child's environment made of them.
+//! The variables: their names, their values at one event, and the child's environment.
 //!
-//! Values come from the event's data (each field of the table is a variable) and from what earlier
-//! hooks left. Every one exists also with the prefix `HOOKWRIGHT_`. Only names of the table become
-//! variables, so data can never set `PATH`, `BASH_ENV` or anything else that steers a shell; a test
-//! keeps such names out of the table.
+//! Values come from the event's data (each field of the table is a variable) and from earlier
+//! hooks. Each variable also exists with the prefix `HOOKWRIGHT_`. Only names of the table become
+//! variables, so data can never set `PATH`, `BASH_ENV` or anything else that controls a shell; a
+//! test keeps such names out of the table.
 
 mod environment;
 mod steering;
@@ -23,10 +23,10 @@ pub use environment::{ChildEnvironment, Environment, LeftOut, OfDialect};
 use crate::condition::Values;
 use crate::nearest::nearest;
 
-/// The prefix under which every variable exists a second time.
+/// The prefix of each variable's second name.
 pub const PREFIX: &str = "HOOKWRIGHT_";
 
-/// Variables that no field of the data stands behind.
+/// Variables that are not fields of the data.
 pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
     ("EVENT", "canonical name of the event"),
     ("SUBJECT", "the subject, which matchers compare"),
@@ -36,7 +36,7 @@ pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
     ("CALLBACK_URL", "address at which a person can answer this hook"),
 ];
 
-/// Variables of agent-pipelines that are always set, empty where they have no value.
+/// Variables of agent-pipelines that are always set, if only to an empty value.
 const ALWAYS_SET: &[&str] = &[
     "SESSION",
     "STAGE",
@@ -57,13 +57,12 @@ const ALWAYS_SET: &[&str] = &[
     "SPAWN_OUTPUT",
 ];
 
-/// Those of them whose value may be any text.
+/// Those of [`MADE_BY_THE_ENGINE`] whose value may be any text.
 const MADE_OF_FREE_TEXT: &[&str] = &["SUBJECT", "HOOK_RESPONSE", "SPAWN_OUTPUT"];
 
 struct Variable {
     name: String,
     prefixed: OsString,
-    /// The data field behind it.
     field: Option<&'static FieldSpec>,
     always_set: bool,
 }
@@ -90,12 +89,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     VARIABLES.iter().map(|variable| variable.name.as_str())
 }
 
-/// Whether the name, with or without the prefix, is one of ours.
+/// Whether the name, with or without the prefix, is a built-in variable.
 pub fn is_ours(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Whether the value of this variable of ours may be any text.
+/// Whether the value of this built-in variable may be any text.
 pub fn is_free_text(name: &str) -> bool {
     find(name).is_some_and(|variable| match variable.field {
         Some(field) => field.is_free_text,
@@ -110,12 +109,12 @@ pub fn is_path(name: &str) -> bool {
         .is_some_and(|field| field.kind == FieldKind::Path)
 }
 
-/// Whether the value is a list, one element a line.
+/// Whether the value is a list, one element per line.
 pub fn is_list(name: &str) -> bool {
     find(name).is_some_and(Variable::is_list)
 }
 
-/// The name of ours most like this one.
+/// The most similar built-in name.
 pub fn nearest_to(name: &str) -> Option<String> {
     nearest(name.strip_prefix(PREFIX).unwrap_or(name), names()).map(str::to_owned)
 }
@@ -125,7 +124,7 @@ fn find(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == plain)
 }
 
-/// What hooks leave to later ones, across hook points too.
+/// What hooks leave for later ones, across events too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     /// `LAST_HOOK_STATUS`.
@@ -139,16 +138,16 @@ pub struct Carried {
 /// The variables' values at one event.
 #[derive(Debug, Clone, Copy)]
 pub struct Variables<'a> {
-    /// The event.
+    /// The fired event.
     pub event: &'a Event,
     /// What earlier hooks left.
     pub carried: &'a Carried,
-    /// Where names are looked up that are not ours.
+    /// Where names are looked up that are not built in.
     pub environment: &'a Environment,
 }
 
 impl<'a> Variables<'a> {
-    /// The value of one of our variables; `None` where it has none here.
+    /// The value of a built-in variable; `None` if it has none here.
     pub fn ours(&self, name: &str) -> Option<Cow<'a, Value>> {
         self.value_of(find(name)?)
     }
@@ -170,13 +169,13 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The value as the child's environment shows it; `None` where it has none here.
+    /// The value for the child's environment; `None` if it has none here.
     fn text(&self, variable: &Variable) -> Option<String> {
         let value = self.value_of(variable)?;
         Some(if variable.is_list() { lines_of(&value) } else { text_of(&value) })
     }
 
-    /// The value at a path into a variable's JSON, as text; empty where there is none.
+    /// The value at a path into a variable's JSON, as text; empty if there is none.
     pub fn at_path(&self, name: &str, path: &[String]) -> String {
         let Some(value) = self.ours(name) else {
             return String::new();
@@ -212,7 +211,7 @@ impl Values for Variables<'_> {
     fn value(&self, name: &str) -> Option<Cow<'_, Value>> {
         if let Some(variable) = find(name) {
             let value = self.value_of(variable)?;
-            // Conditions see what commands see: a list of paths is lines of text.
+            // Conditions see what commands see: a list of paths as lines of text.
             let is_list = variable.is_list() && value.is_array();
             return Some(if is_list { Cow::Owned(lines_of(&value).into()) } else { value });
         }
@@ -220,7 +219,7 @@ impl Values for Variables<'_> {
     }
 }
 
-/// A value as text: text as it is, nothing for null, anything else as compact JSON.
+/// A value as text: text unchanged, null as empty text, anything else as compact JSON.
 pub fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -229,7 +228,7 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
-/// A list of paths, one a line.
+/// A list of paths, one per line.
 fn lines_of(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join("\n"),
@@ -237,8 +236,8 @@ fn lines_of(value: &Value) -> String {
     }
 }
 
-/// The event as a native hook reads it on standard input: one line, flat, a superset of Claude
-/// Code's.
+/// The event as a native hook reads it on standard input: one flat line, a superset of Claude
+/// Code's fields.
 pub fn stdin_line(event: &Event, hook: &str, attempt: u32) -> String {
     let mut line = serde_json::to_string(&StdinLine { event, hook, attempt })
         .expect("an event's data is plain JSON");
@@ -254,7 +253,7 @@ struct StdinLine<'a> {
 
 impl Serialize for StdinLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Names of ours, which data cannot take.
+        /// Built-in names, which data cannot use.
         const RESERVED: &[&str] = &["event", "hook_event_name", "subject", "hook"];
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("event", self.event.name.as_str())?;

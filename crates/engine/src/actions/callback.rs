@@ -1,12 +1,11 @@
-//! The callback action: a function of the host's own program, under the rules of every other hook.
+//! The callback action: a function of the host's own program, under the same rules as other hooks.
 //!
-//! A child process can be killed; a function can only be asked and then be left alone. So when its
-//! time is over, or the engine is interrupted, its token is cancelled, it gets [`CALLBACK_GRACE`] to
-//! tidy up, and then its future is dropped. One that never hears of the token ends there too. Out of
-//! reach is only one that blocks its thread: it gives nobody else a turn.
+//! A child process can be killed; a function can only be asked to end and then abandoned. When its
+//! time is over, or the engine is interrupted, its token is cancelled, it gets [`CALLBACK_GRACE`]
+//! to clean up, and then its future is dropped, even if it ignores the token. Only a function that
+//! blocks its thread cannot be ended.
 //!
-//! A panic is the hook's failure, wherever it comes from: the making of the future, a poll, its
-//! dropping.
+//! A panic fails the hook, whether it comes from creating, polling or dropping the future.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -47,15 +46,15 @@ async fn outcome(attempt: &HookAttempt, callback: &Callback, news: &mut dyn Acti
         Ok(running) => running,
         Err(panic) => return panicked("", &panic),
     };
-    // Behind the future, and so dropped before it: when the host drops the firing, what the callback
-    // has handed elsewhere hears of it too.
+    // Declared after the future, so dropped before it: when the host drops the firing, tasks that
+    // the callback started see the cancelled token too.
     let when_dropped = cancelled.clone().drop_guard();
     let mut time_over = Box::pin(sleep(attempt.terms.timeout));
     let cut = loop {
         tokio::select! {
             biased;
-            // First: what a callback returns because it was interrupted is no answer. Both ends are
-            // outside of the task's budget, which a callback that is always ready uses up alone.
+            // First: what an interrupted callback returns is not an answer. Both are outside the
+            // task's budget, which a callback that is always ready uses up.
             () = unconstrained(attempt.cancel.cancelled()) => break Cut::Short,
             Some(request) = requests.recv() => {
                 if let Some(time) = hearing.hear(request) {
@@ -63,7 +62,7 @@ async fn outcome(attempt: &HookAttempt, callback: &Callback, news: &mut dyn Acti
                 }
             }
             ended = &mut running => {
-                // In time, and so it keeps what it has started. What it asked for last counts too.
+                // It ended in time, so what it started continues. Its last requests count too.
                 while let Ok(request) = requests.try_recv() {
                     hearing.hear(request);
                 }
@@ -91,14 +90,14 @@ async fn outcome(attempt: &HookAttempt, callback: &Callback, news: &mut dyn Acti
     }
 }
 
-/// Passes on what a callback asks for while it runs.
+/// Passes on a callback's requests while it runs.
 struct CallbackNews<'a> {
     news: &'a mut dyn ActionNews,
     went_async: bool,
 }
 
 impl CallbackNews<'_> {
-    /// The time that the callback has from now on, if that changes.
+    /// Handles a request. Returns the callback's new time limit, if it changes.
     fn hear(&mut self, request: CallbackRequest) -> Option<Duration> {
         match request {
             CallbackRequest::GoesAsync { answer, time } => {
@@ -109,7 +108,7 @@ impl CallbackNews<'_> {
                 })
             }
             CallbackRequest::Told(kind) => {
-                self.news.tells(*kind);
+                self.news.report(*kind);
                 None
             }
         }
@@ -128,7 +127,7 @@ fn call(attempt: &HookAttempt, cancelled: &CancellationToken, within: FromWithin
     }
 }
 
-/// How a callback came to its end.
+/// How a callback ended.
 enum CallbackEnd {
     Answered { answer: Box<Answer> },
     Failed { cause: String },
@@ -161,7 +160,7 @@ fn failed(cause: String) -> Outcome {
     })
 }
 
-/// A callback's future, whose panics reach nobody. Empty once it has ended.
+/// A callback's future that turns panics into errors. Empty once it has ended.
 struct ContainedFuture {
     answering: Option<CallbackFuture>,
 }
@@ -191,7 +190,7 @@ impl Future for ContainedFuture {
         };
         let dropped = self.end();
         Poll::Ready(match (polled, dropped) {
-            // A denial counts whatever comes after it.
+            // A denial counts whatever happens after it.
             (Ok(Ok(answer)), Err(_)) if answer.restricts() => {
                 CallbackEnd::Answered { answer: Box::new(answer) }
             }
@@ -204,7 +203,7 @@ impl Future for ContainedFuture {
 
 impl Drop for ContainedFuture {
     fn drop(&mut self) {
-        // The host dropped the firing: nobody is left to be told of a panic.
+        // The host dropped the firing, so there is no reader for a panic's message.
         let _ = self.end();
     }
 }

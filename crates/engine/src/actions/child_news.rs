@@ -1,4 +1,4 @@
-//! What an action's child process does, on its way to whoever watches.
+//! Sends news of an action's child process to the observers.
 
 use hookwright_events::{FiringEvent, RunEventKind};
 use hookwright_process::{Leader, OutputFilter, Stream, Utf8Chunks, Watch};
@@ -6,8 +6,7 @@ use hookwright_process::{Leader, OutputFilter, Stream, Utf8Chunks, Watch};
 use super::ActionNews;
 use crate::secrets::Secrets;
 
-/// Tells of one child process.
-pub(super) struct Telling<'a> {
+pub(super) struct ChildNews<'a> {
     hook: &'a str,
     run_id: String,
     pub(super) news: &'a mut dyn ActionNews,
@@ -15,7 +14,7 @@ pub(super) struct Telling<'a> {
     texts: [Utf8Chunks; 2],
 }
 
-impl<'a> Telling<'a> {
+impl<'a> ChildNews<'a> {
     pub(super) fn new(hook: &'a str, run_id: &str, news: &'a mut dyn ActionNews) -> Self {
         let texts = [Utf8Chunks::default(), Utf8Chunks::default()];
         Self { hook, run_id: run_id.to_owned(), news, texts }
@@ -23,7 +22,7 @@ impl<'a> Telling<'a> {
 
     pub(super) fn started(&mut self, leader: &Leader) {
         if self.news.is_watched() {
-            self.news.tells(RunEventKind::Firing(FiringEvent::HookRunning {
+            self.news.report(RunEventKind::Firing(FiringEvent::HookRunning {
                 hook: self.hook.to_owned(),
                 pid: leader.pid,
                 start_time: leader.start_time(),
@@ -45,10 +44,10 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// Looks away, but lets no secret pass.
-pub(super) struct Hiding<'a>(pub(super) &'a Secrets);
+/// Shows nothing, but redacts secrets.
+pub(super) struct RedactOnly<'a>(pub(super) &'a Secrets);
 
-impl Watch for Hiding<'_> {
+impl Watch for RedactOnly<'_> {
     fn filter(&mut self, _stream: Stream) -> Option<Box<dyn OutputFilter>> {
         self.0.filter()
     }

@@ -1,16 +1,13 @@
-//! [`Cut`]: why something that is no process of ours did not come to its own end.
+//! [`Cut`]: why an action without a process was ended early.
 
 use hookwright_events::{Outcome, Output, ProcessOutcome};
 
 use super::HookAttempt;
 use crate::process_outcome::timed_out;
 
-/// Why it did not.
 #[derive(Clone, Copy)]
 pub(super) enum Cut {
-    /// Its time was over.
     OutOfTime,
-    /// The engine was interrupted.
     Short,
 }
 

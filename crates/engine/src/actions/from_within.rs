@@ -15,18 +15,18 @@ use crate::fired::Fired;
 use crate::hook::{Shell, WithinFiring};
 use crate::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 
-/// A callback's way to its own attempt.
+/// Gives a callback access to its own attempt.
 pub(crate) struct FromWithin {
     attempt: Arc<HookAttempt>,
-    // Bounded by what runs: each command sends a few.
+    // Bounded by the running commands: each sends a few messages.
     requests: UnboundedSender<CallbackRequest>,
-    /// How many commands it has run.
+    /// The number of commands it has started.
     commands: AtomicU32,
 }
 
-/// Something that the driver of the firing has to hear.
+/// A message to the driver of the firing.
 pub(super) enum CallbackRequest {
-    /// The callback goes to the background and has this time from now on.
+    /// The callback moves to the background and has this time from now on.
     GoesAsync { answer: Option<Box<Answer>>, time: Duration },
     /// News of a command that it runs.
     Told(Box<RunEventKind>),
@@ -44,7 +44,7 @@ impl FromWithin {
         let firing = Firing {
             session: attempt.event.text("session").map(str::to_owned),
             chain: attempt.chain_below(),
-            nobody_to_ask: attempt.nobody_to_ask,
+            no_approver: attempt.no_approver,
             ..Firing::default()
         };
         attempt.engine.fire(event, firing)
@@ -58,7 +58,7 @@ impl WithinFiring for FromWithin {
 
     fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
-        // The attempt is over if nothing listens.
+        // Without a receiver the attempt is over.
         let _ = self.requests.send(CallbackRequest::GoesAsync { answer, time });
     }
 
@@ -72,7 +72,8 @@ impl WithinFiring for FromWithin {
         let mut attempt = HookAttempt::clone(&self.attempt);
         attempt.terms.timeout = timeout;
         attempt.cancel = cancel.clone();
-        // The end of one command must not end another one, which may run in the background.
+        // Each command has its own id: the end of one must not end another, which may run in the
+        // background.
         let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
         attempt.run_id = format!("{}-{number}", attempt.run_id);
         let mut news = CommandNews { requests: self.requests.clone(), went_async };
@@ -80,7 +81,7 @@ impl WithinFiring for FromWithin {
     }
 }
 
-/// Passes on what a command of a callback tells. Its output is the callback's, and is not shown.
+/// Passes on news of a callback's command. Its output belongs to the callback and is not shown.
 struct CommandNews<'a> {
     requests: UnboundedSender<CallbackRequest>,
     went_async: Box<dyn FnMut() + Send + 'a>,
@@ -95,7 +96,7 @@ impl ActionNews for CommandNews<'_> {
         true
     }
 
-    fn tells(&mut self, kind: RunEventKind) {
+    fn report(&mut self, kind: RunEventKind) {
         let _ = self.requests.send(CallbackRequest::Told(Box::new(kind)));
     }
 

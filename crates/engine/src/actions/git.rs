@@ -1,7 +1,7 @@
 //! What the git actions share: `git` itself, called with arguments, never through a shell.
 //!
-//! Nothing can ask a person: prompts fail at once. Messages come in English, so that they can be
-//! told apart. Each call holds a slot while it runs and no longer, and all calls and firings of one
+//! Prompts fail at once, so git never waits for a person. Messages are in English, so that they can
+//! be recognised. Each call holds a slot only while it runs, and all calls and firings of one
 //! attempt share one timeout.
 
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use hookwright_process::{Launch, Leader, MARKER, OutputFilter, Stream, Watch, fi
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::telling::Telling;
+use super::child_news::ChildNews;
 use super::{ActionNews, HookAttempt};
 use crate::Firing;
 use crate::chain::{CHAIN_VARIABLE, Chain};
@@ -26,10 +26,10 @@ use crate::past::{Committing, PastFiring};
 use crate::process_outcome::{process_outcome, timed_out};
 use crate::secrets::Secrets;
 
-/// Settings for every call: colours would hide the words we look for, and values are UTF-8.
+/// Settings for every call: colours would hide the words that are searched, and values are UTF-8.
 const SETTINGS: &[&str] = &["-c", "color.ui=false", "-c", "i18n.commitEncoding=UTF-8"];
 
-/// Variables for every call. `false` stands for a person who refuses to type a password.
+/// Variables for every call. `false` refuses every prompt for a password.
 const VARIABLES: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -38,8 +38,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("SSH_ASKPASS_REQUIRE", "force"),
 ];
 
-/// Variables that git sets for its own hooks. We may run below one, and mean the project root, not
-/// the repository that hook belongs to; and paths are to mean what we write.
+/// Variables that git sets for its own hooks. The engine may run below such a hook, but works in
+/// the project root, not in that hook's repository; and paths must be taken literally.
 pub const GIT_LOCATION_VARIABLES: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -60,14 +60,14 @@ pub(super) struct GitRunner<'a> {
     news: &'a mut dyn ActionNews,
     program: PathBuf,
     inherited: Arc<[(OsString, OsString)]>,
-    /// The firings above whatever git's own hooks, or ours, fire.
+    /// The chain for events that git's own hooks, or ours, fire.
     chain: Chain,
     calls: u32,
-    /// What the calls and firings have taken; waiting for a slot does not count.
+    /// The time of all calls and firings; waiting for a slot does not count.
     pub(super) took: Duration,
-    /// What the last call that does something printed.
+    /// The output of the last call that changes something.
     output: Output,
-    /// What hooks of the events that were fired had to say.
+    /// Contexts and messages of the hooks of fired events.
     said: Answer,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Ran {
     pub(super) output: Output,
 }
 
-/// Whether anybody is shown what a call prints.
+/// Whether a call's output is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GitOutput {
     Yes,
@@ -85,7 +85,7 @@ enum GitOutput {
 }
 
 impl<'a> GitRunner<'a> {
-    /// Looks for `git` as a shell in the project root would.
+    /// Finds `git` as a shell in the project root would.
     pub(super) fn new(
         attempt: &'a HookAttempt,
         news: &'a mut dyn ActionNews,
@@ -111,12 +111,12 @@ impl<'a> GitRunner<'a> {
         Ok(Self { attempt, news, program, inherited, chain, calls: 0, took, output, said })
     }
 
-    /// Asks git something; what it prints is for us alone.
+    /// Runs a query; its output is not shown.
     pub(super) async fn ask(&mut self, arguments: &[&str]) -> Result<Ran, Outcome> {
         self.call(arguments, Vec::new(), GitOutput::No).await
     }
 
-    /// Lets git do something.
+    /// Runs a call that changes something.
     pub(super) async fn act(&mut self, arguments: &[&str], stdin: Vec<u8>) -> Result<Ran, Outcome> {
         let ran = self.call(arguments, stdin, GitOutput::Yes).await?;
         self.output = ran.output.clone();
@@ -136,8 +136,8 @@ impl<'a> GitRunner<'a> {
         }
     }
 
-    /// Fires an event that guards something: after a crash it is asked anew, since what it guards may be
-    /// something else by then.
+    /// Fires an event that guards something. After a crash it is fired again, since what it guards
+    /// may have changed.
     pub(super) async fn ask_hooks(
         &mut self,
         name: EventName,
@@ -146,27 +146,27 @@ impl<'a> GitRunner<'a> {
         self.fire(name, data, None).await
     }
 
-    /// Fires an event that tells what was done: after a crash it goes on where it was.
+    /// Fires an event that reports what was done. After a crash it is resumed.
     pub(super) async fn tell_hooks(
         &mut self,
         name: EventName,
         data: Map<String, Value>,
     ) -> Result<Decision, Outcome> {
         let place = &self.attempt.place;
-        // What is fired by a firing that was fired by a hook is begun anew.
+        // A firing two levels below the host's is not resumed.
         let is_known = place.firing == place.number.to_string();
-        let key = self.attempt.way_to(&name).filter(|_| is_known);
+        let key = self.attempt.key_path_to(&name).filter(|_| is_known);
         self.fire(name, data, key).await
     }
 
     /// What is known of such an event from before a crash.
     pub(super) fn told_before(&self, event: &EventName) -> Option<&PastFiring> {
-        let key = self.attempt.way_to(event)?;
+        let key = self.attempt.key_path_to(event)?;
         let fired = &self.attempt.cut_off.as_ref()?.fired;
         fired.iter().find(|(known, _)| *known == key).map(|(_, past)| past)
     }
 
-    /// Writes down that a commit follows. What cannot be written down does not happen.
+    /// Journals that a commit follows. A commit that cannot be journalled does not happen.
     pub(super) async fn announce_commit(&mut self, committing: Committing) -> Result<(), Outcome> {
         let (attempt, hook) = (self.attempt, self.attempt.hook.id.clone());
         let Committing { head, tree } = committing;
@@ -178,7 +178,7 @@ impl<'a> GitRunner<'a> {
         })
     }
 
-    /// Fires an event below this hook, in the same session and about the same piece of work. No slot is
+    /// Fires an event below this hook, in the same session and about the same work item. No slot is
     /// held meanwhile.
     async fn fire(
         &mut self,
@@ -197,7 +197,7 @@ impl<'a> GitRunner<'a> {
         let event = Event::new(name, data);
         let begun = Instant::now();
         let left = self.time_left();
-        let within = self.attempt.way_to(&event.name);
+        let within = self.attempt.key_path_to(&event.name);
         let chain = self.chain.clone();
         let firing = Firing { chain, within, key, past, ..Firing::default() };
         let firing = self.attempt.engine.fire(event, firing);
@@ -213,26 +213,26 @@ impl<'a> GitRunner<'a> {
         Ok(decision)
     }
 
-    /// What was done.
+    /// A success, with a description.
     pub(super) fn done(&self, what: String, output: Output) -> Outcome {
         Outcome::Work(WorkOutcome::Done { what, output, said: Box::new(self.said.clone()) })
     }
 
-    /// Trying again would not help.
+    /// A failure without retry.
     pub(super) fn refused(&self, cause: String) -> Outcome {
         let (exit_code, output) = (None, self.output.clone());
         let said = Box::new(self.said.clone());
         Outcome::Work(WorkOutcome::Failed { cause, may_retry: false, exit_code, output, said })
     }
 
-    /// A call that failed for a reason that its caller knows.
+    /// A call that failed for a known reason.
     pub(super) fn failed(&self, cause: String, ran: Ran) -> Outcome {
         let (exit_code, output) = (Some(ran.code), ran.output);
         let said = Box::new(self.said.clone());
         Outcome::Work(WorkOutcome::Failed { cause, may_retry: true, exit_code, output, said })
     }
 
-    /// A call that failed for a reason that is not its own.
+    /// A call that failed for an unknown reason.
     pub(super) fn failure(&self, what: &str, ran: Ran) -> Outcome {
         let stderr = &ran.output.stderr;
         let root = self.attempt.surroundings.root.display();
@@ -288,15 +288,15 @@ impl<'a> GitRunner<'a> {
             output_bytes_max: OUTPUT_BYTES_MAX,
             run_id: format!("{}-{}", attempt.run_id, self.calls),
         };
-        let telling = Telling::new(&attempt.hook.id, &launch.run_id, &mut *self.news);
+        let child_news = ChildNews::new(&attempt.hook.id, &launch.run_id, &mut *self.news);
         let secrets = &attempt.surroundings.secrets;
-        let mut watching = GitWatch { secrets, telling, shown };
+        let mut watching = GitWatch { secrets, child_news, shown };
         let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
         drop(slot);
         self.took += ended.duration;
         match process_outcome(ended, ToString::to_string) {
             ProcessOutcome::Exited { code, output } => Ok(Ran { code, output }),
-            // It has the time of the hook, not of the call.
+            // The time limit is the hook's, not the call's.
             ProcessOutcome::TimedOut { output, .. } => Err(self.timed_out(output)),
             other => Err(other.into()),
         }
@@ -305,7 +305,8 @@ impl<'a> GitRunner<'a> {
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let mut all: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        // Each call is a run of its own inside that of the hook, by which a crashed host finds it.
+        // Each call is a run of its own inside the hook's, so that it can be found after a crash of
+        // the host.
         let outer = self.attempt.surroundings.environment.get(MARKER);
         let mut marker =
             outer.filter(|outer| !outer.is_empty()).map_or_else(OsString::new, |outer| {
@@ -329,7 +330,7 @@ impl<'a> GitRunner<'a> {
         timed_out(self.attempt.terms.timeout, output).into()
     }
 
-    /// What the hooks of a fired event say has to reach the agent and the user all the same.
+    /// Keeps what the hooks of a fired event say to the agent and the user.
     fn hear(&mut self, decision: &Decision) {
         let piped = Some(&decision.piped_output).filter(|piped| !piped.is_empty());
         self.said
@@ -346,7 +347,7 @@ impl<'a> GitRunner<'a> {
     }
 }
 
-/// The line in which git says best what went wrong.
+/// The line in which git explains best what went wrong.
 pub(super) fn complaint(stderr: &str) -> Option<&str> {
     let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
     let begins = |word: &str| lines.clone().find_map(|line| line.strip_prefix(word));
@@ -355,10 +356,10 @@ pub(super) fn complaint(stderr: &str) -> Option<&str> {
         .or_else(|| lines.find(|line| !line.starts_with("hint:")))
 }
 
-/// Looks on while git runs.
+/// Watches git while it runs.
 struct GitWatch<'a> {
     secrets: &'a Secrets,
-    telling: Telling<'a>,
+    child_news: ChildNews<'a>,
     shown: GitOutput,
 }
 
@@ -368,12 +369,12 @@ impl Watch for GitWatch<'_> {
     }
 
     fn started(&mut self, leader: &Leader) {
-        self.telling.started(leader);
+        self.child_news.started(leader);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
         if self.shown == GitOutput::Yes {
-            self.telling.printed(stream, bytes);
+            self.child_news.printed(stream, bytes);
         }
         None
     }

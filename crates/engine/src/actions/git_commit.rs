@@ -1,11 +1,12 @@
 //! The git-commit action: adds all changes below the project root and commits what is staged.
 //!
-//! `.hookwright/sessions` is never committed, whether its ignore file is there or not. Between
-//! adding and committing `git:pre_commit` is fired, whose hooks can block; what was staged then
-//! stays staged. After the commit `git:post_commit` is fired.
+//! `.hookwright/sessions` is never committed, with or without its ignore file. Between adding and
+//! committing, `git:pre_commit` is fired. Its hooks can block; staged changes then stay staged.
+//! After the commit `git:post_commit` is fired.
 //!
-//! Where the firing is journalled, the commit is announced before it is made. An attempt that was cut off
-//! behind its commit is recognised by that, and only `git:post_commit` is left to do (`made_before.rs`).
+//! If the firing is journalled, the commit is announced before it is made. An attempt that was
+//! interrupted after its commit is recognised by that, and then only `git:post_commit` is left to
+//! do (`made_before.rs`).
 
 mod made_before;
 mod message;
@@ -19,11 +20,10 @@ use super::git::{GitRunner, Ran};
 use super::{ActionNews, HookAttempt};
 use crate::hook::GitCommit;
 
-/// Sessions, wherever in the repository they lie.
+/// Sessions, anywhere in the repository.
 const SESSIONS: &str = ":(top,glob)**/.hookwright/sessions/**";
 const NO_SESSIONS: &str = ":(top,exclude,glob)**/.hookwright/sessions/**";
 
-/// Commits to the end.
 pub(super) async fn run(
     attempt: &HookAttempt,
     action: &GitCommit,
@@ -67,8 +67,8 @@ async fn commit(git: &mut GitRunner<'_>, action: &GitCommit) -> Result<Outcome, 
         let committing = made_before::now(git).await?;
         git.announce_commit(committing).await?;
     }
-    // Not as an argument: those have an end. Cleaning up no more than white space keeps lines that
-    // begin with `#`.
+    // On standard input, since arguments are limited in length. Cleaning up only white space keeps
+    // lines that begin with `#`.
     let mut arguments = vec!["commit", "--cleanup=whitespace", "--file=-"];
     arguments.extend(action.no_verify.then_some("--no-verify"));
     let committed = git.act(&arguments, message.clone().into_bytes()).await?;
@@ -87,7 +87,7 @@ struct MadeCommit {
     files: Vec<String>,
 }
 
-/// Tells the hooks of `git:post_commit` about the commit.
+/// Fires `git:post_commit` for the commit.
 async fn tell(
     git: &mut GitRunner<'_>,
     made: MadeCommit,
@@ -111,7 +111,8 @@ async fn tell(
     Ok(git.done(format!("committed {files} on {place}: {subject}"), output))
 }
 
-/// Adding everything would mark conflicts as resolved, with their markers in the files.
+/// Refuses to commit during a merge conflict: adding everything would mark conflicts as resolved,
+/// with their markers in the files.
 async fn refuse_unmerged(git: &mut GitRunner<'_>) -> Result<(), Outcome> {
     let listed = git.ask(&["ls-files", "--unmerged", "-z", "--", ":/"]).await?;
     if listed.code != 0 {
@@ -127,7 +128,7 @@ async fn refuse_unmerged(git: &mut GitRunner<'_>) -> Result<(), Outcome> {
     Err(git.failed(format!("{cause}: {}", paths.join(", ")), listed))
 }
 
-/// The files that a commit would change, sessions taken out.
+/// The files that a commit would change, without sessions.
 async fn staged(git: &mut GitRunner<'_>) -> Result<Vec<String>, Outcome> {
     let listed = list_staged(git).await?;
     let has_sessions = |file: &&str| format!("/{file}").contains("/.hookwright/sessions/");
@@ -161,7 +162,7 @@ async fn list_staged(git: &mut GitRunner<'_>) -> Result<Output, Outcome> {
 
 fn files_of(listed: &Output) -> Vec<String> {
     let files = listed.stdout.split('\0').filter(|file| !file.is_empty());
-    // Where a list was too long to keep, one entry is cut in two.
+    // If the list was too long to keep, one entry is cut in two.
     let is_cut = |file: &&str| listed.stdout_left_out > 0 && file.contains("bytes left out …]");
     files.filter(|file| !is_cut(file)).map(str::to_owned).collect()
 }
@@ -171,7 +172,7 @@ fn nothing(git: &GitRunner<'_>) -> Outcome {
     git.done("nothing to commit".to_owned(), output)
 }
 
-/// What both events carry.
+/// The data of both events.
 fn announcement(message: &str, branch: Option<&str>, files: &[String]) -> Map<String, Value> {
     let mut data = Map::new();
     data.insert("commit_message".to_owned(), message.into());
@@ -182,7 +183,7 @@ fn announcement(message: &str, branch: Option<&str>, files: &[String]) -> Map<St
     data
 }
 
-/// Why it must not go on.
+/// Why the commit must not happen.
 fn refusal(verdict: Verdict) -> Option<String> {
     match verdict {
         Verdict::Proceed { .. } | Verdict::Allow { .. } => None,

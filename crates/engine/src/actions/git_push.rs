@@ -1,6 +1,7 @@
 //! The git-push action: pushes one branch and sets its upstream.
 //!
-//! Git says in one exit code what can be fixed in very different ways; here each has its words.
+//! Git has one exit code for failures that need very different fixes; here each has its own
+//! message.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use crate::hook::GitPush;
 
 const REMOTE: &str = "origin";
 
-/// The word for the branch that HEAD names.
+/// The word for the current branch.
 const CURRENT: &str = "current";
 
-/// Words of git, ssh and curl when nobody lets us in.
+/// Messages of git, ssh and curl if access is denied.
 const NO_ACCESS: &[&str] = &[
     "Permission denied",
     "Authentication failed",
@@ -28,7 +29,7 @@ const NO_ACCESS: &[&str] = &[
     "Repository not found",
 ];
 
-/// Their words when nobody is there.
+/// Messages of git, ssh and curl if the remote is unreachable.
 const UNREACHABLE: &[&str] = &[
     "Could not resolve host",
     "Connection refused",
@@ -44,7 +45,6 @@ const UNREACHABLE: &[&str] = &[
     "unable to look up",
 ];
 
-/// Pushes to the end.
 pub(super) async fn run(
     attempt: &HookAttempt,
     action: &GitPush,
@@ -60,7 +60,7 @@ pub(super) async fn run(
 
 async fn push(git: &mut GitRunner<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
     let remote = action.remote.as_deref().unwrap_or(REMOTE);
-    // Git would take it for an option.
+    // Git would read it as an option.
     if remote.is_empty() || remote.starts_with('-') {
         return Err(git.refused(format!("`{remote}` is not a valid name for a remote")));
     }
@@ -74,7 +74,7 @@ async fn push(git: &mut GitRunner<'_>, action: &GitPush) -> Result<Outcome, Outc
             }
         },
     };
-    // The whole name: no tag is meant, nothing is forced or deleted, and it is no option.
+    // The full name: it means no tag, forces and deletes nothing, and is no option.
     let reference = format!("refs/heads/{branch}");
     let ran = git.act(&["push", "--set-upstream", "--", remote, &reference], Vec::new()).await?;
     if ran.code != 0 {
@@ -92,7 +92,7 @@ async fn push(git: &mut GitRunner<'_>, action: &GitPush) -> Result<Outcome, Outc
     Ok(git.done(what, ran.output))
 }
 
-/// A branch's name as it was written, if it is one: `a:b` would push to another.
+/// The configured branch, if it is a valid name: `a:b` would push to another branch.
 async fn named(git: &mut GitRunner<'_>, branch: &str) -> Result<String, Outcome> {
     let checked = git.ask(&["check-ref-format", &format!("refs/heads/{branch}")]).await?;
     if checked.code != 0 {
@@ -101,7 +101,7 @@ async fn named(git: &mut GitRunner<'_>, branch: &str) -> Result<String, Outcome>
     Ok(branch.to_owned())
 }
 
-/// What git's words mean, where we know them.
+/// The meaning of git's message, if it is known.
 fn why_not(ran: &Ran, remote: &str, branch: &str) -> Option<String> {
     let stderr = &ran.output.stderr;
     let line_with = |words: &[&str]| {
@@ -119,7 +119,7 @@ fn why_not(ran: &Ran, remote: &str, branch: &str) -> Option<String> {
     if line_with(&["does not match any"]).is_some() {
         return Some(format!("there is no branch `{branch}` with a commit to push"));
     }
-    // Before the rest of them: both are followed by "Could not read from remote repository".
+    // First, since both are followed by "Could not read from remote repository".
     if let Some(line) = line_with(&["does not appear to be a git repository"]) {
         let place = line.split('\'').nth(1).unwrap_or(remote);
         return Some(if place == remote {
@@ -134,12 +134,12 @@ fn why_not(ran: &Ran, remote: &str, branch: &str) -> Option<String> {
     if let Some(line) = line_with(UNREACHABLE) {
         return Some(format!("`{remote}` cannot be reached: {line}"));
     }
-    // A repository that is not there, for instance.
+    // For example a repository that does not exist.
     let lost = stderr.contains("Could not read from remote repository");
     lost.then(|| format!("`{remote}` cannot be read: {}", complaint(stderr).unwrap_or_default()))
 }
 
-/// A line without the word that git puts before it.
+/// A line without git's prefix.
 fn plain(line: &str) -> &str {
     let line = line.trim();
     line.strip_prefix("fatal: ").or_else(|| line.strip_prefix("error: ")).unwrap_or(line)

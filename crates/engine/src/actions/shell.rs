@@ -1,7 +1,7 @@
 //! The shell action: a command, the event as JSON on standard input, variables in the environment.
 //!
-//! The command's text goes to the shell as it is. What does not fit into an environment is put into
-//! files that live as long as the command.
+//! The command's text goes to the shell unchanged. Values that do not fit into an environment are
+//! put into files that live as long as the command.
 
 mod exec;
 mod missing_script;
@@ -19,7 +19,7 @@ use hookwright_process::{How, Launch};
 pub(crate) use shells::Shells;
 use watching::ShellWatch;
 
-use super::telling::Hiding;
+use super::child_news::RedactOnly;
 use super::{ActionNews, HookAttempt};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
@@ -29,10 +29,9 @@ use crate::process_outcome::{process_outcome, say_start_failure};
 use crate::template::{Filled, ValueWriting};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, OfDialect, PREFIX};
 
-/// How long a shell may take to read a command without running it.
+/// How long a shell may take to parse a command without running it.
 const READING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs the command to its end.
 pub(super) async fn run(
     attempt: &HookAttempt,
     shell: &Shell,
@@ -114,8 +113,10 @@ pub(super) async fn run(
             run_id: format!("{}-read", attempt.run_id),
         };
         let read =
-            hookwright_process::run(reading, &mut Hiding(&around.secrets), &attempt.cancel).await;
-        // It must say the same: a shell that has no `-n` fails too, and so does `shopt -s extglob`.
+            hookwright_process::run(reading, &mut RedactOnly(&around.secrets), &attempt.cancel)
+                .await;
+        // The message must be the same: a shell without `-n` fails too, and so does `shopt -s
+        // extglob`.
         let complaint = read.stderr.text();
         let complaint = complaint.lines().next().unwrap_or_default();
         let same = !complaint.is_empty()
@@ -129,7 +130,7 @@ pub(super) async fn run(
     (outcome, took)
 }
 
-/// Where it runs: where its author says, else where its dialect does, else in the project root.
+/// The working directory: the configured one, else the dialect's, else the project root.
 fn working_dir(attempt: &HookAttempt, shell: &Shell) -> PathBuf {
     let root = &attempt.surroundings.root;
     match &shell.working_dir {
@@ -142,7 +143,7 @@ fn working_dir(attempt: &HookAttempt, shell: &Shell) -> PathBuf {
     }
 }
 
-/// The shell, and what it is called with.
+/// The shell and its arguments.
 fn in_shell(
     attempt: &HookAttempt,
     shell: &Shell,
@@ -163,7 +164,7 @@ fn in_shell(
     }
 }
 
-/// What the author adds to the environment: the secrets that the command names, and `env`.
+/// What the configuration adds to the environment: the secrets that the command names, and `env`.
 fn author_env(attempt: &HookAttempt, shell: &Shell) -> Result<Vec<(String, String)>, String> {
     let filling = attempt.filling();
     let secrets = filling.secrets;
@@ -195,14 +196,14 @@ fn of_dialect<'a>(input: &'a Input, shell: &Shell, command: &'a Filled<'_>) -> V
     theirs.chain(placed).collect()
 }
 
-/// A text that begins with a dash must not be taken for options of the shell.
+/// Keeps a text that begins with a dash from being read as options of the shell.
 fn arguments(text: &str, before: &[&str]) -> Vec<OsString> {
     let guard = text.starts_with(['-', '+']).then_some("--");
     before.iter().copied().chain(guard).chain([text]).map(OsString::from).collect()
 }
 
-/// Shells exit with 2 for a command they cannot read, as a hook does that blocks on purpose. Only
-/// the shell itself can tell, so it is then asked to read the command without running it.
+/// Shells exit with 2 for a syntax error, as a hook does that blocks on purpose. Only the shell
+/// itself can tell, so it is then asked to parse the command without running it.
 fn looks_like_a_syntax_error(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Process(ProcessOutcome::Exited { code: 2, output })
         if output.stdout.is_empty() && output.stderr.contains("yntax error"))
@@ -212,7 +213,7 @@ fn not_started(cause: String) -> (Outcome, Duration) {
     (Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO)
 }
 
-/// Puts what did not fit into files, and names them in the environment.
+/// Puts values that did not fit into files, and names the files in the environment.
 fn place_left_out(
     shell: &Shell,
     input: &Input,
@@ -247,7 +248,7 @@ fn too_large(left: &LeftOut, input: &Input) -> String {
     }
 }
 
-/// An interpreter that cannot open its script exits with 2, which must not pass for a block.
+/// An interpreter that cannot open its script exits with 2, which must not count as a block.
 fn with_missing_script(outcome: Outcome, command: &str, folder: &Path) -> Outcome {
     let Outcome::Process(ProcessOutcome::Exited { code: 2, output }) = &outcome else {
         return outcome;

@@ -1,7 +1,8 @@
-//! The spawn action: a pipeline runs as a session of its own, and what it leaves comes back.
+//! The spawn action: runs a pipeline as a session of its own, and returns its output.
 //!
-//! Who runs it is the port [`Pipelines`](crate::ports::Pipelines). Here its inputs are filled, its time
-//! is kept, and its end becomes an outcome. It holds no slot: the processes of the child hold theirs.
+//! The port [`Pipelines`](crate::ports::Pipelines) runs it. This file fills its inputs, enforces
+//! its timeout, and turns its end into an outcome. It holds no slot: the processes of the child
+//! hold theirs.
 
 use std::time::Duration;
 
@@ -18,7 +19,6 @@ use crate::native::why_not;
 use crate::ports::{Child, ChildEnd, EndRequest, NotRun, StartedBy};
 use crate::variables::is_ours;
 
-/// Runs the pipeline to its end.
 pub(super) async fn run(attempt: &HookAttempt, spawn: &Spawn) -> (Outcome, Duration) {
     let begun = Instant::now();
     let outcome = outcome(attempt, spawn).await;
@@ -41,10 +41,10 @@ async fn outcome(attempt: &HookAttempt, spawn: &Spawn) -> Outcome {
         ended = &mut running => return ended_by_itself(attempt, ended),
         () = sleep(attempt.terms.timeout) => Cut::OutOfTime,
     };
-    // What the child's record says of it.
+    // The reason for the child's record.
     end.ask(&why_not(&cut.outcome(attempt)).unwrap_or_default());
     match timeout(SPAWN_GRACE, &mut running).await {
-        // It was done just then.
+        // It completed at the last moment.
         Ok(Ok(ended)) if ended.completed => ended_by_itself(attempt, Ok(ended)),
         Ok(_) => cut.outcome(attempt),
         Err(_) => {
@@ -55,7 +55,7 @@ async fn outcome(attempt: &HookAttempt, spawn: &Spawn) -> Outcome {
     }
 }
 
-/// What the child is given. Values are placed inside the JSON, never into its text.
+/// The child's inputs. Values are placed inside the JSON, never into its text.
 fn inputs(attempt: &HookAttempt, spawn: &Spawn) -> Result<Map<String, Value>, String> {
     let names = spawn.inputs.names();
     if names.iter().any(|name| name.ends_with("CALLBACK_URL") && is_ours(name)) {

@@ -1,11 +1,11 @@
-//! The webhook action: a request goes out, and its response comes back or a person's answer.
+//! The webhook action: sends a request, and waits for its response or for a person's answer.
 //!
-//! What is sent is rendered once (`rendered.rs`); secrets and the address of the callback are filled
-//! in when it leaves. How often a send that failed is tried again is dispatch's choice, and every
-//! attempt carries the same id, so that a receiver can tell it from another message.
+//! The request is rendered once (`rendered.rs`); secrets and the callback's address are filled in
+//! when it is sent. Dispatch decides about retries, and every attempt carries the same id, so that
+//! a receiver can recognise it.
 //!
-//! With `await: true` a person is asked (`asking.rs`). Without, the response is all there is; where
-//! something can be blocked, the hook's wire reads an answer in it.
+//! With `await: true` a person is asked (`asking.rs`). Without it, only the response counts; at
+//! events that can be blocked, the hook's wire reads an answer in it.
 
 mod asking;
 mod question;
@@ -22,7 +22,7 @@ use crate::http::{Response, SendError};
 use crate::process_outcome::timed_out;
 use rendered::Rendered;
 
-/// Sends the request, and asks a person where the hook does.
+/// Sends the request, and asks a person if so configured.
 pub(super) async fn run(
     attempt: &HookAttempt,
     webhook: &Webhook,
@@ -40,7 +40,7 @@ pub(super) async fn run(
     (outcome, begun.elapsed())
 }
 
-/// One send, from its place among those that are on their way to its end.
+/// One send, from taking its slot to its end.
 async fn send(
     attempt: &HookAttempt,
     rendered: &Rendered,

@@ -1,13 +1,13 @@
-//! Whether every key of an object stands in it once.
+//! Whether every key of an object occurs once.
 //!
-//! Of two decisions JSON keeps the last, and that may be the one that a value without its escapes has
-//! brought in: `{"decision":"deny","reason":"x","decision":"allow"}`.
+//! Of two decisions JSON keeps the last, and that may have been injected by an unescaped value:
+//! `{"decision":"deny","reason":"x","decision":"allow"}`.
 
 use std::collections::HashSet;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// What is wrong, if a key appears twice somewhere in this JSON.
+/// The fault, if a key occurs twice anywhere in this JSON.
 pub(super) fn fault(text: &str) -> Option<String> {
     serde_json::from_str::<EachOnce>(text).err().map(|error| error.to_string())
 }

@@ -1,8 +1,8 @@
-//! What one JSON object asks for: our fields, and Claude Code's `hookSpecificOutput`.
+//! The meaning of one JSON object: native fields, and Claude Code's `hookSpecificOutput`.
 //!
-//! `null` is as good as a missing field, and so is empty text. Other fields are not ours and are
-//! ignored; a field of ours with a wrong type or word makes the object unreadable, because half an
-//! answer could be the half that grants.
+//! `null` and empty text count as a missing field. Unknown fields are ignored. A known field with a
+//! wrong type or word makes the object invalid, because half an answer could be the half that
+//! grants.
 
 use std::sync::LazyLock;
 
@@ -10,10 +10,10 @@ use hookwright_events::{Answer, AnswerDecision, EventName};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// Characters of a wrong value that a message shows.
+/// Characters of an invalid value in a message.
 const SHOWN_MAX: usize = 60;
 
-/// The fields of ours that ask for something.
+/// The known fields that request something.
 const ASKING: &[&str] = &[
     "decision",
     "continue",
@@ -26,10 +26,10 @@ const ASKING: &[&str] = &[
     "hookSpecificOutput",
 ];
 
-/// The fields of ours that only explain. Many a tool's log has a `reason`.
+/// The known fields that only explain. Many tools' logs have a `reason`.
 const EXPLAINING: &[&str] = &["reason", "feedback"];
 
-/// Fields within others, or of the line that sends a command to the background.
+/// Fields within others, or of the line that moves a command to the background.
 const FURTHER: &[&str] = &[
     "hookEventName",
     "permissionDecision",
@@ -38,17 +38,17 @@ const FURTHER: &[&str] = &[
     "asyncTimeout",
 ];
 
-/// Every field of an answer by which something is decided or explained.
+/// Every field of an answer that decides or explains something.
 pub fn field_names() -> impl Iterator<Item = &'static str> {
     ASKING.iter().chain(EXPLAINING).chain(FURTHER).copied()
 }
 
-/// Whether it has any field of ours.
+/// Whether it has any known field.
 pub(super) fn is_for_us(object: &Map<String, Value>) -> bool {
     asks(object) || EXPLAINING.iter().any(|name| has(object, name))
 }
 
-/// Whether it has a field of ours that asks for something.
+/// Whether it has a known field that requests something.
 pub(super) fn asks(object: &Map<String, Value>) -> bool {
     ASKING.iter().any(|name| has(object, name))
 }
@@ -61,7 +61,7 @@ static DENY: LazyLock<Regex> = LazyLock::new(|| {
     .expect("it is constant")
 });
 
-/// Whether a text that is no JSON looks as if it had been meant to deny, ask or stop.
+/// Whether a text that is not JSON looks as if it was meant to deny, ask or stop.
 pub(super) fn seems_to_deny(text: &str) -> bool {
     DENY.is_match(text)
 }
@@ -70,7 +70,7 @@ fn has(object: &Map<String, Value>, name: &str) -> bool {
     object.get(name).is_some_and(|value| !value.is_null())
 }
 
-/// Whether any part of it denies, asks or stops, however wrong the rest may be.
+/// Whether any part of it denies, asks or stops, even if the rest is invalid.
 pub(super) fn restricts(object: &Map<String, Value>) -> bool {
     let is_one_of = |value: Option<&Value>, words: &[&str]| {
         value
@@ -86,14 +86,14 @@ pub(super) fn restricts(object: &Map<String, Value>) -> bool {
         || is_one_of(prompt.and_then(|prompt| prompt.get("behavior")), &["deny"])
 }
 
-/// The answer that the object is, or what is wrong with it.
+/// The object as an answer, or what is wrong with it.
 pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<Answer, String> {
     let top = Fields { object: Some(object), path: "" };
     let specific = top.object("hookSpecificOutput", "hookSpecificOutput.")?;
     let prompt = specific.object("decision", "hookSpecificOutput.decision.")?;
     check_event(&specific, event)?;
 
-    // From the most to the least special place: where two disagree, the first counts.
+    // From the most to the least specific place: if two disagree, the first counts.
     let opinions = [
         Opinion { decision: behavior(&prompt)?, reason: prompt.text("message")? },
         Opinion {
@@ -137,7 +137,7 @@ struct Opinion {
 }
 
 /// A deny anywhere is a deny, and an ask beats an allow. The reason is that of the decision, or one
-/// that was given without a decision; never one for something weaker.
+/// given without a decision; never one for something weaker.
 fn agreed(opinions: &[Opinion]) -> (Option<AnswerDecision>, Option<String>) {
     let said = |decision| opinions.iter().any(|opinion| opinion.decision == Some(decision));
     let decision = [AnswerDecision::Deny, AnswerDecision::Ask, AnswerDecision::Allow]
@@ -168,7 +168,7 @@ fn check_event(specific: &Fields<'_>, event: &EventName) -> Result<(), String> {
     }
 }
 
-/// Whether a name means the event; one that is in no table of ours is what the agent calls it.
+/// Whether a name means the event. A name that is not in the table is the agent's own.
 fn names(name: &str, event: &EventName) -> bool {
     EventName::resolve(name)
         .map_or_else(|| event.hook_event_name() == name, |named| named == *event)
@@ -210,11 +210,11 @@ fn behavior(prompt: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
     Ok(found)
 }
 
-/// An object's fields, each of which is absent, right, or a fault with its name in it.
+/// An object's fields, each of which is absent, valid, or a fault with its name in it.
 struct Fields<'a> {
-    /// `None` if it is absent.
+    /// `None` if the object is absent.
     object: Option<&'a Map<String, Value>>,
-    /// What stands before a field's name in a message.
+    /// The prefix of a field's name in messages.
     path: &'static str,
 }
 
@@ -223,7 +223,7 @@ impl<'a> Fields<'a> {
         self.object?.get(name).filter(|value| !value.is_null())
     }
 
-    /// The fields of an object inside, none if it is absent.
+    /// The fields of a nested object; empty if it is absent.
     fn object(&self, name: &str, path: &'static str) -> Result<Fields<'a>, String> {
         match self.any(name) {
             None => Ok(Fields { object: None, path }),
@@ -240,7 +240,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// One text, or a list of them.
+    /// One text, or a list of texts.
     fn texts(&self, name: &str) -> Result<Vec<String>, String> {
         let Some(Value::Array(items)) = self.any(name) else {
             return Ok(self.text(name)?.into_iter().collect());
@@ -281,7 +281,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A tool's input is an object, whoever wrote it.
+    /// A tool's input, which must be an object.
     fn rewritten(&self, name: &str) -> Result<Option<Value>, String> {
         match self.any(name) {
             None => Ok(None),

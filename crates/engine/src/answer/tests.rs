@@ -544,8 +544,7 @@ fn deep_nesting_is_not_parsable_and_does_not_exhaust_the_stack() {
     );
 }
 
-/// The time of these is that of reading a megabyte a few times; reading it once a line would take
-/// minutes.
+/// Takes as long as reading a megabyte a few times; reading it once per line would take minutes.
 #[test]
 fn a_megabyte_of_openings_is_read_in_linear_time() {
     const SIZE: usize = 1 << 20;

@@ -1,17 +1,16 @@
-//! What an [`Expression`] is worth for the values of one event.
+//! Evaluates an [`Expression`] for the values of one event. The rules:
 //!
-//! The rules, all here:
-//! - Variables come from JSON and from the environment, so a text that reads as a number is as good
-//!   as the number: optional `-`, digits, optional point and digits, spaces around it allowed, no
-//!   exponent (`1e5` is more often part of a commit's id). If both sides of a comparison read as
+//! - Variables come from JSON and from the environment, so a text that reads as a number counts as
+//!   that number: optional `-`, digits, optional point and digits, spaces around it allowed, no
+//!   exponent (`1e5` is more often part of a commit id). If both sides of a comparison read as
 //!   numbers, they compare as numbers (`'9' < '10'`, `'10.0' == 10`), otherwise as text, by code
 //!   point.
-//! - As text, `true` and `false` are these words, nothing and `null` are empty, and lists and objects
-//!   are compact JSON. Two lists are equal when their items are.
-//! - On its own a value is false when it is false, empty, the string `false`, an empty list, or reads
+//! - As text, `true` and `false` are these words, a missing value and `null` are empty, and lists
+//!   and objects are compact JSON. Two lists are equal if their items are.
+//! - On its own a value is false if it is false, empty, the string `false`, an empty list, or reads
 //!   as zero.
 //!
-//! How numbers are read and calculated is in `number.rs`.
+//! `number.rs` parses numbers and calculates.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -22,41 +21,41 @@ use super::expression::{Comparison, Expression};
 use super::number::Number;
 use super::{EvaluateError, Operand, Values};
 
-/// Characters of a value that an error shows.
+/// Characters of a value in an error message.
 const SHOWN_MAX: usize = 60;
 
-/// Whether the expression holds.
+/// Whether the expression is true.
 pub(super) fn truth(expression: &Expression, values: &dyn Values) -> Result<bool, EvaluateError> {
     match expression {
         Expression::Any(all) => any(all, |one| truth(one, values)),
         Expression::All(all) => Ok(!any(all, |one| Ok(!truth(one, values)?))?),
         Expression::Not(inner) => Ok(!truth(inner, values)?),
         Expression::Compare { left, comparison, right } => {
-            let (left, right) = (worth(left, values)?, worth(right, values)?);
+            let (left, right) = (evaluate(left, values)?, evaluate(right, values)?);
             Ok(left.compares(*comparison, &right))
         }
-        Expression::In { item, list } => is_in(&worth(item, values)?, list, values),
-        Expression::Contains { whole, part } => contains(whole, &worth(part, values)?, values),
+        Expression::In { item, list } => is_in(&evaluate(item, values)?, list, values),
+        Expression::Contains { whole, part } => contains(whole, &evaluate(part, values)?, values),
         Expression::StartsWith { whole, part } => {
-            let (whole, part) = (worth(whole, values)?, worth(part, values)?);
+            let (whole, part) = (evaluate(whole, values)?, evaluate(part, values)?);
             Ok(whole.text().starts_with(&*part.text()))
         }
         Expression::EndsWith { whole, part } => {
-            let (whole, part) = (worth(whole, values)?, worth(part, values)?);
+            let (whole, part) = (evaluate(whole, values)?, evaluate(part, values)?);
             Ok(whole.text().ends_with(&*part.text()))
         }
-        Expression::Matches { text, regex } => Ok(regex.is_match(&worth(text, values)?.text())),
+        Expression::Matches { text, regex } => Ok(regex.is_match(&evaluate(text, values)?.text())),
         Expression::Bool(_)
         | Expression::Number(_)
         | Expression::Text(_)
         | Expression::List(_)
         | Expression::Variable { .. }
         | Expression::Negate(_)
-        | Expression::Calculate { .. } => Ok(worth(expression, values)?.is_true()),
+        | Expression::Calculate { .. } => Ok(evaluate(expression, values)?.is_true()),
     }
 }
 
-/// Stops at the first that holds, or fails.
+/// Stops at the first one that is true, or at an error.
 fn any(
     all: &[Expression],
     mut holds: impl FnMut(&Expression) -> Result<bool, EvaluateError>,
@@ -69,15 +68,19 @@ fn any(
     Ok(false)
 }
 
-fn is_in(item: &Worth<'_>, list: &Expression, values: &dyn Values) -> Result<bool, EvaluateError> {
+fn is_in(
+    item: &Evaluated<'_>,
+    list: &Expression,
+    values: &dyn Values,
+) -> Result<bool, EvaluateError> {
     if let Expression::List(all) = list {
-        return any(all, |one| Ok(item.equals(&worth(one, values)?)));
+        return any(all, |one| Ok(item.equals(&evaluate(one, values)?)));
     }
-    let found = match worth(list, values)? {
-        Worth::Json(json) if json.is_array() => item.is_among(&json),
-        Worth::Text(text) => match json_inside(&text) {
+    let found = match evaluate(list, values)? {
+        Evaluated::Json(json) if json.is_array() => item.is_among(&json),
+        Evaluated::Text(text) => match json_inside(&text) {
             Some(json) if json.is_array() => item.is_among(&json),
-            _ => text.lines().any(|line| item.equals(&Worth::Text(line.into()))),
+            _ => text.lines().any(|line| item.equals(&Evaluated::Text(line.into()))),
         },
         other => {
             return Err(EvaluateError::NotAList { operand: operand(list, &other) });
@@ -88,36 +91,36 @@ fn is_in(item: &Worth<'_>, list: &Expression, values: &dyn Values) -> Result<boo
 
 fn contains(
     whole: &Expression,
-    part: &Worth<'_>,
+    part: &Evaluated<'_>,
     values: &dyn Values,
 ) -> Result<bool, EvaluateError> {
     if let Expression::List(all) = whole {
-        return any(all, |one| Ok(part.equals(&worth(one, values)?)));
+        return any(all, |one| Ok(part.equals(&evaluate(one, values)?)));
     }
-    Ok(match worth(whole, values)? {
-        Worth::Json(json) if json.is_array() => part.is_among(&json),
+    Ok(match evaluate(whole, values)? {
+        Evaluated::Json(json) if json.is_array() => part.is_among(&json),
         whole => whole.text().contains(&*part.text()),
     })
 }
 
-/// What the expression comes to.
-fn worth<'a>(
+/// The value of an expression.
+fn evaluate<'a>(
     expression: &'a Expression,
     values: &'a dyn Values,
-) -> Result<Worth<'a>, EvaluateError> {
+) -> Result<Evaluated<'a>, EvaluateError> {
     Ok(match expression {
-        Expression::Bool(bool) => Worth::Bool(*bool),
-        Expression::Number(number) => Worth::Number(*number),
-        Expression::Text(text) => Worth::Text(Cow::Borrowed(text)),
+        Expression::Bool(bool) => Evaluated::Bool(*bool),
+        Expression::Number(number) => Evaluated::Number(*number),
+        Expression::Text(text) => Evaluated::Text(Cow::Borrowed(text)),
         Expression::List(all) => {
-            let items = all.iter().map(|one| Ok(worth(one, values)?.into_json()));
-            Worth::Json(Cow::Owned(items.collect::<Result<Value, _>>()?))
+            let items = all.iter().map(|one| Ok(evaluate(one, values)?.into_json()));
+            Evaluated::Json(Cow::Owned(items.collect::<Result<Value, _>>()?))
         }
         Expression::Variable { name, path } => {
             let value = values.value(name).and_then(|value| part(value, path));
-            value.map_or(Worth::Text("".into()), Worth::from_json)
+            value.map_or(Evaluated::Text("".into()), Evaluated::from_json)
         }
-        Expression::Negate(inner) => Worth::Number(number(inner, "-", values)?.negated()),
+        Expression::Negate(inner) => Evaluated::Number(number(inner, "-", values)?.negated()),
         Expression::Calculate { first, rest } => {
             let sign = rest.first().map_or("", |(calculation, _)| calculation.sign());
             let mut result = number(first, sign, values)?;
@@ -125,7 +128,7 @@ fn worth<'a>(
                 let right = number(right, calculation.sign(), values)?;
                 result = result.calculate(*calculation, right)?;
             }
-            Worth::Number(result)
+            Evaluated::Number(result)
         }
         Expression::Any(_)
         | Expression::All(_)
@@ -135,7 +138,7 @@ fn worth<'a>(
         | Expression::Contains { .. }
         | Expression::StartsWith { .. }
         | Expression::EndsWith { .. }
-        | Expression::Matches { .. } => Worth::Bool(truth(expression, values)?),
+        | Expression::Matches { .. } => Evaluated::Bool(truth(expression, values)?),
     })
 }
 
@@ -147,14 +150,14 @@ fn number(
     if let Expression::Number(number) = expression {
         return Ok(*number);
     }
-    let found = worth(expression, values)?;
+    let found = evaluate(expression, values)?;
     found
         .number()
         .ok_or_else(|| EvaluateError::NotANumber { operator, operand: operand(expression, &found) })
 }
 
-/// The part of a value that a path leads to. A text that holds a JSON list or object is gone into:
-/// that is how such a value looks when it comes from the environment.
+/// The part of a value at a path. A text that contains a JSON list or object is parsed first:
+/// values from the environment look like that.
 fn part<'a>(value: Cow<'a, Value>, path: &[Box<str>]) -> Option<Cow<'a, Value>> {
     let mut value = value;
     for segment in path {
@@ -179,13 +182,13 @@ fn index(segment: &str) -> Option<usize> {
     segment.bytes().all(|byte| byte.is_ascii_digit()).then(|| segment.parse().ok())?
 }
 
-/// The list or object that a text holds.
+/// The list or object that a text contains.
 fn json_inside(text: &str) -> Option<Value> {
     text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(text).ok())?
 }
 
-fn operand(expression: &Expression, worth: &Worth<'_>) -> Box<Operand> {
-    let text = worth.text();
+fn operand(expression: &Expression, evaluate: &Evaluated<'_>) -> Box<Operand> {
+    let text = evaluate.text();
     let value = match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into_owned(),
@@ -200,8 +203,8 @@ fn operand(expression: &Expression, worth: &Worth<'_>) -> Box<Operand> {
     Box::new(Operand { variable, value })
 }
 
-/// What an expression came to.
-enum Worth<'a> {
+/// The value of an expression.
+enum Evaluated<'a> {
     Bool(bool),
     Number(Number),
     Text(Cow<'a, str>),
@@ -209,7 +212,7 @@ enum Worth<'a> {
     Json(Cow<'a, Value>),
 }
 
-impl<'a> Worth<'a> {
+impl<'a> Evaluated<'a> {
     fn from_json(value: Cow<'a, Value>) -> Self {
         match value {
             Cow::Borrowed(Value::String(text)) => Self::Text(Cow::Borrowed(text)),
@@ -247,7 +250,7 @@ impl<'a> Worth<'a> {
         }
     }
 
-    fn compares(&self, comparison: Comparison, other: &Worth<'_>) -> bool {
+    fn compares(&self, comparison: Comparison, other: &Evaluated<'_>) -> bool {
         match comparison {
             Comparison::Equal => self.equals(other),
             Comparison::NotEqual => !self.equals(other),
@@ -258,14 +261,14 @@ impl<'a> Worth<'a> {
         }
     }
 
-    fn equals(&self, other: &Worth<'_>) -> bool {
-        if let (Self::Json(left), Worth::Json(right)) = (self, other) {
+    fn equals(&self, other: &Evaluated<'_>) -> bool {
+        if let (Self::Json(left), Evaluated::Json(right)) = (self, other) {
             return match (&**left, &**right) {
                 (Value::Array(left), Value::Array(right)) => {
                     left.len() == right.len()
                         && left.iter().zip(right).all(|(left, right)| {
-                            Worth::from_json(Cow::Borrowed(left))
-                                .equals(&Worth::from_json(Cow::Borrowed(right)))
+                            Evaluated::from_json(Cow::Borrowed(left))
+                                .equals(&Evaluated::from_json(Cow::Borrowed(right)))
                         })
                 }
                 (left, right) => left == right,
@@ -277,15 +280,15 @@ impl<'a> Worth<'a> {
     /// Whether it equals one of the list's items.
     fn is_among(&self, list: &Value) -> bool {
         list.as_array().is_some_and(|items| {
-            items.iter().any(|item| self.equals(&Worth::from_json(Cow::Borrowed(item))))
+            items.iter().any(|item| self.equals(&Evaluated::from_json(Cow::Borrowed(item))))
         })
     }
 
-    /// `None` only for results that are no number, such as infinity less infinity.
-    fn order(&self, other: &Worth<'_>) -> Option<Ordering> {
+    /// `None` only for results that are not numbers, such as infinity minus infinity.
+    fn order(&self, other: &Evaluated<'_>) -> Option<Ordering> {
         if let (Some(left), Some(right)) = (self.number(), other.number()) {
             // Two long ids that differ in their last digit are the same decimal.
-            let are_texts = matches!((self, other), (Self::Text(_), Worth::Text(_)));
+            let are_texts = matches!((self, other), (Self::Text(_), Evaluated::Text(_)));
             if !(are_texts && left.is_inexact() && right.is_inexact()) {
                 return left.order(right);
             }

@@ -1,7 +1,7 @@
 //! [`Expression`]: a condition as a tree.
 //!
-//! Chains (`a && b && c`, `1 + 2 - 3`) are one flat node, so that only what is nested on purpose is
-//! nested in memory: the tree is never deeper than `CONDITION_DEPTH_MAX` times the levels of precedence,
+//! Chains (`a && b && c`, `1 + 2 - 3`) are one flat node, so only explicit nesting is nested in
+//! memory. The tree is never deeper than `CONDITION_DEPTH_MAX` times the levels of precedence,
 //! whatever its length, and walking or dropping it can't exhaust the stack.
 
 use regex::Regex;

@@ -1,14 +1,14 @@
-//! [`Number`]: how the numbers of a condition are read, calculated and ordered.
+//! [`Number`]: how the numbers of a condition are parsed, calculated and ordered.
 //!
-//! Whole numbers are exact as long as they fit 64 bits and go on as decimals beyond; `7 / 2` is 3.5.
-//! `%` is the remainder and has the sign of its left side.
+//! Whole numbers are exact as long as they fit into 64 bits and become decimals beyond; `7 / 2` is
+//! 3.5. `%` is the remainder and has the sign of its left side.
 
 use std::cmp::Ordering;
 
 use super::EvaluateError;
 use super::expression::Calculation;
 
-/// A number: exact where it is whole and fits.
+/// A number, exact if it is whole and fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     Whole(i64),
@@ -16,11 +16,11 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// The number that a text reads as.
+    /// Parses a text as a number.
     pub(super) fn read(text: &str) -> Option<Self> {
         let text = text.trim_ascii();
         let digits = text.strip_prefix('-').unwrap_or(text);
-        // Most texts are no numbers, and some are a megabyte long.
+        // Most texts are not numbers, and some are a megabyte long.
         if !digits.starts_with(|first: char| first.is_ascii_digit()) {
             return None;
         }
@@ -69,7 +69,7 @@ impl Number {
                     Some(0) => left.checked_div(right),
                     _ => None,
                 },
-                // Wraps only for the smallest number by -1, whose remainder is 0 as it should be.
+                // Wraps only for the smallest number by -1, whose remainder is correctly 0.
                 Calculation::Remainder => Some(left.wrapping_rem(right)),
             };
             if let Some(exact) = exact {
@@ -107,7 +107,7 @@ impl Number {
         }
     }
 
-    /// Whether it may stand for other digits than those it was read from.
+    /// Whether it may have lost digits of the text that it was read from.
     pub(super) fn is_inexact(self) -> bool {
         matches!(self, Self::Decimal(decimal) if decimal.abs() >= 2f64.powi(f64::MANTISSA_DIGITS as i32))
     }

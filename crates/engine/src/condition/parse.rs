@@ -1,5 +1,5 @@
-//! From a condition's text to an [`Expression`]: a Pratt parser that looks one token ahead. The
-//! tokens are read in `token.rs`.
+//! Parses a condition into an [`Expression`]: a Pratt parser that looks one token ahead. `token.rs`
+//! reads the tokens.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::expression::{Calculation, Comparison, Expression};
 use super::token::{ConditionLexer, ConditionToken, Placed};
 use crate::limits::{CONDITION_BYTES_MAX, CONDITION_DEPTH_MAX, REGEX_BYTES_MAX};
 
-/// The expression that `text` says, and the names of its variables.
+/// Parses `text`. Returns the expression and the names of its variables.
 pub(super) fn parse(
     text: &str,
     known: &dyn Fn(&str) -> bool,
@@ -42,7 +42,7 @@ struct Parser<'a> {
     variables: Vec<Box<str>>,
 }
 
-/// How tightly operators hold what stands beside them, loosest first.
+/// The binding power of operators, loosest first.
 mod power {
     pub(super) const OR: u8 = 1;
     pub(super) const AND: u8 = 2;
@@ -111,7 +111,7 @@ impl Operator {
 }
 
 impl<'a> Parser<'a> {
-    /// An expression of operators that hold tighter than `power`.
+    /// An expression of operators that bind tighter than `power`.
     fn expression(&mut self, power: u8) -> Result<Expression, ConditionError> {
         let mut left = self.value()?;
         let mut compared = false;
@@ -150,8 +150,8 @@ impl<'a> Parser<'a> {
                 }
                 left => Expression::All(vec![left, right]),
             },
-            // Appending is right for a left side in parentheses too: `(1 + 2) * 3` and `1 + 2 - 3`
-            // are both calculated from left to right.
+            // Appending is correct for a left side in parentheses too: `(1 + 2) * 3` and `1 + 2 -
+            // 3` are both calculated from left to right.
             Operator::Calculate(calculation) => match left {
                 Expression::Calculate { first, mut rest } => {
                     rest.push((calculation, right));
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
                 Expression::StartsWith { whole: left.into(), part: right.into() }
             }
             Operator::EndsWith => Expression::EndsWith { whole: left.into(), part: right.into() },
-            // A literal, so that it is compiled and checked once.
+            // Only a literal is allowed, so that it is compiled and checked once.
             Operator::Matches => match right {
                 Expression::Text(pattern) => {
                     let regex = compile(&pattern, self.read_since(start))?;
@@ -186,7 +186,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A literal, a variable, a list, something in parentheses, or one of these behind `!` or `-`.
+    /// A literal, a variable, a list, an expression in parentheses, or one of these after `!` or
+    /// `-`.
     fn value(&mut self) -> Result<Expression, ConditionError> {
         if let ConditionToken::Symbol("(" | "[" | "!" | "-") = self.next.token {
             self.depth += 1;
@@ -249,7 +250,7 @@ impl<'a> Parser<'a> {
         Ok(Expression::List(items))
     }
 
-    /// Checks and notes the name of the variable that comes next.
+    /// Checks and notes the name of the next variable.
     fn check_name(&mut self, name: &'a str) -> Result<(), ConditionError> {
         if !(self.known)(name) {
             let start = self.next.at.start + "${".len();
@@ -270,7 +271,7 @@ impl<'a> Parser<'a> {
         Ok(std::mem::replace(&mut self.next, next).token)
     }
 
-    /// A value was wanted. The likeliest cause is a forgotten `${}` or forgotten quotes.
+    /// The error for a missing value. The likeliest cause is a forgotten `${}` or forgotten quotes.
     fn no_value(&self) -> ConditionError {
         match self.next.token {
             ConditionToken::Word("not") => self.unexpected("`!`"),
@@ -284,7 +285,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An operator was wanted, or the end of what is open.
+    /// The error for a missing operator or closing token.
     fn no_operator(&self, expected: &'static str) -> ConditionError {
         match self.next.token {
             ConditionToken::Symbol("=") => self.unexpected("`==`"),
@@ -302,12 +303,12 @@ impl<'a> Parser<'a> {
         self.lexer.unexpected(expected, self.next.at.clone())
     }
 
-    /// Like [`Self::unexpected`], for all that was read since `start`.
+    /// Like [`Self::unexpected`], for everything read since `start`.
     fn unexpected_since(&self, start: usize, expected: &'static str) -> ConditionError {
         self.lexer.unexpected(expected, self.read_since(start))
     }
 
-    /// From `start` to where the token before the next one ends.
+    /// From `start` to the end of the last token read.
     fn read_since(&self, start: usize) -> Range<usize> {
         let read = &self.lexer.text[start..self.next.at.start];
         start..start + read.trim_end().len()
@@ -324,7 +325,7 @@ fn compile(pattern: &str, at: Range<usize>) -> Result<Regex, ConditionError> {
     })
 }
 
-/// What a regular expression's error says, without the picture around it.
+/// The message of a regex error, without the drawing around it.
 fn cause(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes"),
@@ -336,7 +337,7 @@ fn cause(error: &regex::Error) -> String {
     }
 }
 
-/// The name that looks most like `name`, if one is near enough to have been meant.
+/// The most similar name, if one is close enough.
 fn nearest(name: &str, names: Vec<String>) -> Option<String> {
     let wanted = name.to_uppercase();
     let farthest = (wanted.len() / 3).max(1);

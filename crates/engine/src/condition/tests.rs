@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Variables with values; asking for another one is a test's mistake unless it is listed in `NAMES`.
+/// Variables with values. Reading another one is a mistake of the test unless it is listed in
+/// `NAMES`.
 struct Variables(BTreeMap<String, Value>);
 
 impl Values for Variables {
@@ -14,7 +15,7 @@ impl Values for Variables {
     }
 }
 
-/// Hands out copies, as a host does that makes its values when they are asked for.
+/// Returns copies, like a host that computes its values on demand.
 struct Copies(Variables);
 
 impl Values for Copies {
@@ -52,7 +53,7 @@ fn answer(text: &str, values: Value) -> Result<bool, EvaluateError> {
     borrowed
 }
 
-/// Each condition with the answer it has for `values`.
+/// Checks each condition's result for `values`.
 fn expect(values: Value, table: &[(&str, bool)]) {
     for (text, expected) in table {
         assert_eq!(answer(text, values.clone()), Ok(*expected), "{text} with {values}");

@@ -1,4 +1,4 @@
-//! The words of a condition: variables, literals, names and signs, each with its place.
+//! The tokens of a condition: variables, literals, names and symbols, each with its place.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(super) struct Placed<'a> {
 }
 
 pub(super) struct ConditionLexer<'a> {
-    /// All of the condition.
+    /// The whole condition.
     pub(super) text: &'a str,
     position: usize,
 }
@@ -82,7 +82,7 @@ impl<'a> ConditionLexer<'a> {
         Ok(ConditionToken::Variable { name, path })
     }
 
-    /// Only a backslash and the text's own quote can be escaped, so that the backslashes of a
+    /// Only a backslash and the string's own quote can be escaped, so that the backslashes of a
     /// regular expression need not be doubled.
     fn string(&mut self, quote: char) -> Result<ConditionToken<'a>, ConditionError> {
         let mut text = String::new();
@@ -100,7 +100,7 @@ impl<'a> ConditionLexer<'a> {
         Err(ConditionError::UnterminatedString { at })
     }
 
-    /// Digits, and perhaps a point and more digits. A sign is an operator.
+    /// Digits, and optionally a point and more digits. A sign is an operator.
     fn number(&mut self) -> ConditionToken<'a> {
         let start = self.position;
         let is_digit = |c: char| c.is_ascii_digit();

@@ -7,7 +7,7 @@ use super::{Dispatch, EndedBy, HookStep, stop};
 use crate::ports::{Keepsake, StopBlocks};
 
 impl Dispatch {
-    /// All hooks that were waited for have ended: what they leave and decide counts, in order.
+    /// Counts what the awaited hooks left and decided, in order, once all of them have ended.
     pub(super) fn settle_batch(&mut self, steps: &mut Steps) {
         for number in std::mem::take(&mut self.batch) {
             let run = &self.runs[number];
@@ -30,7 +30,7 @@ impl Dispatch {
                 Verdict::Block { .. } => Some(EndedBy::Block(number)),
                 Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => None,
             };
-            // An abort also ends what a block had left running; nothing undoes the first abort.
+            // An abort also ends what a block had left running. The first abort is final.
             let aborts = matches!(ends, Some(EndedBy::Abort(_)));
             let is_final = matches!(self.ended, Some(EndedBy::Interrupt | EndedBy::Abort(_)));
             if self.ended.is_none() || (aborts && !is_final) {
@@ -42,7 +42,8 @@ impl Dispatch {
         }
     }
 
-    /// What a hook asks the host for. Where its dialect's first decision counts, later ones don't.
+    /// What a hook contributes to the decision. If its dialect lets the first decision count, later
+    /// ones don't.
     fn part(&self, number: usize) -> Decision {
         let run = &self.runs[number];
         let event = &self.given.event.name;
@@ -81,7 +82,7 @@ impl Dispatch {
         }
         let mut decision = Decision::combine(parts);
         if let Verdict::Ask { reason, .. } = &decision.verdict
-            && self.given.nobody_to_ask
+            && self.given.no_approver
         {
             let reason = reason.as_deref().unwrap_or("a hook asks for a person's decision");
             let reason = format!("cannot ask a person: {reason}");
@@ -89,7 +90,7 @@ impl Dispatch {
         }
         let agent = StopBlocks::agent_of(&self.given.event);
         let blocked_before = self.given.remembered.stop_blocks.count_for(agent);
-        if let Some(count) = stop::mind(&self.given.event, &mut decision, blocked_before) {
+        if let Some(count) = stop::apply_rules(&self.given.event, &mut decision, blocked_before) {
             let agent = agent.to_owned();
             steps.push(HookStep::Remember(Keepsake::StopBlocks { agent, count }));
         }

@@ -1,14 +1,14 @@
-//! Hooks that go to the background while the decision waits for them.
+//! Hooks that move to the background while the decision waits for them.
 
 use hookwright_events::{Answer, FiringEvent, FunctionOutcome, Outcome};
 
 use super::Dispatch;
-use super::run::{Early, RunState};
+use super::run::{EarlyAnswer, RunState};
 use super::step::{HookStep, Steps};
 use crate::ports::Keepsake;
 
 impl Dispatch {
-    /// A hook goes to the background. What it answers before that counts; its end decides nothing.
+    /// Moves a hook to the background. Its answer so far counts; its end decides nothing.
     pub(super) fn went_async(
         &mut self,
         number: usize,
@@ -16,7 +16,7 @@ impl Dispatch {
         steps: &mut Steps,
     ) {
         if self.runs[number].state != RunState::Awaited {
-            // The event does not wait for it, so that what it answers now is as late as what it answers at its end.
+            // The event does not wait for this hook, so an answer now is as late as one at its end.
             if let Some(answer) = answer {
                 self.late_answer(number, &answer, answer.must_reach_agent, steps);
             }
@@ -31,13 +31,16 @@ impl Dispatch {
         let run = &mut self.runs[number];
         run.decides = early.is_some();
         run.reason = early.as_ref().and_then(|(_, meaning)| run.explain(meaning));
-        run.early =
-            early.map(|(outcome, meaning)| Early { outcome, meaning, reason: run.reason.clone() });
+        run.early = early.map(|(outcome, meaning)| EarlyAnswer {
+            outcome,
+            meaning,
+            reason: run.reason.clone(),
+        });
         let hook = run.hook.id.clone();
         steps.record(|| FiringEvent::HookWentAsync { hook, answer });
     }
 
-    /// What a background hook has to say waits for the next safe point; it decides nothing.
+    /// Keeps the answer of a background hook for the next safe point. It decides nothing.
     pub(super) fn late_answer(
         &self,
         number: usize,

@@ -1,4 +1,4 @@
-//! [`Run`]: one hook within one firing, what it adds to the decision, and its report.
+//! [`Run`]: one hook within one firing, its part of the decision, and its report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,20 @@ pub(super) struct Run {
     pub(super) terms: Terms,
     pub(super) policy: &'static Policy,
     pub(super) state: RunState,
-    /// What it answers counts; not for one that runs, or went, into the background.
+    /// Whether its answer counts; false for a hook that runs in the background.
     pub(super) decides: bool,
     pub(super) attempts: u32,
-    /// From its first start, the delays between attempts included.
+    /// Time since its first start, including the delays between attempts.
     pub(super) took: Duration,
     pub(super) last: Option<(Outcome, Meaning)>,
     pub(super) reason: Option<String>,
-    /// What it answered before it went to the background.
-    pub(super) early: Option<Early>,
+    pub(super) early: Option<EarlyAnswer>,
 }
 
-/// What a hook answered before it went to the background: that counts, its end does not.
+/// A hook's answer from before it moved to the background. This answer counts, the hook's end does
+/// not.
 #[derive(Debug)]
-pub(super) struct Early {
+pub(super) struct EarlyAnswer {
     pub(super) outcome: Outcome,
     pub(super) meaning: Meaning,
     pub(super) reason: Option<String>,
@@ -40,21 +40,18 @@ pub(super) struct Early {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunState {
-    /// Its turn has not come.
     Waiting,
     /// It runs, and the decision waits for it.
     Awaited,
-    /// It runs, and nobody waits for it.
+    /// It runs, and the decision does not wait for it.
     Background,
-    /// It runs elsewhere, and nobody here hears of it again.
+    /// Another process runs it and sends no news.
     HandedOver,
-    /// It will be tried again, and the decision waits for it.
+    /// It will be retried, and the decision waits for it.
     AwaitedSleep,
-    /// It will be tried again, and nobody waits for it.
+    /// It will be retried, and the decision does not wait for it.
     BackgroundSleep,
-    /// It did not run.
     Skipped,
-    /// It has ended.
     Done,
 }
 
@@ -83,19 +80,18 @@ impl Run {
         matches!(self.state, RunState::Awaited | RunState::AwaitedSleep)
     }
 
-    /// Whether what came of it is part of the decision.
+    /// Whether its result is part of the decision.
     pub(super) fn counts(&self) -> bool {
         self.decides && (self.state == RunState::Done || self.early.is_some())
     }
 
-    /// What its end means, or what it answered before it went to the background; nothing if that
-    /// decides nothing.
+    /// The meaning that counts: of its end, or of its answer before it moved to the background.
     pub(super) fn counted(&self) -> Option<&Meaning> {
         let early = self.early.as_ref().map(|early| &early.meaning);
         early.or(self.last.as_ref().map(|(_, meaning)| meaning)).filter(|_| self.decides)
     }
 
-    /// What this hook asks the host for.
+    /// The hook's part of the decision.
     pub(super) fn part(&self, power: Power) -> Decision {
         let ended = self.last.as_ref().map(|(outcome, meaning)| (outcome, meaning, &self.reason));
         let early = self.early.as_ref();
@@ -132,8 +128,8 @@ impl Run {
         part
     }
 
-    /// Whether what it tells the agent is more than news of a success. Output that is passed on raw has
-    /// rules of its own.
+    /// Whether its message to the agent is more than news of a success. Raw output has rules of its
+    /// own.
     pub(super) fn reports_failure(&self, meaning: &Meaning) -> bool {
         let is_failure = meaning.status != Status::Success || meaning.answer.must_reach_agent;
         is_failure && !self.policy.pipes_raw
@@ -170,7 +166,7 @@ impl Run {
                     why.unwrap_or_else(|| format!("hook {} stopped the work", self.hook.id));
                 Verdict::Stop { reason }
             }
-            // Where nothing can be blocked there is nothing to allow and nobody to ask.
+            // If nothing can be blocked, there is nothing to allow or to ask about.
             _ if !power.can_block() => proceed,
             Status::Blocked | Status::Success | Status::Skipped | Status::Started => {
                 let rewritten_input = answer.updated_input.clone();
@@ -187,7 +183,7 @@ impl Run {
         }
     }
 
-    /// What its failure leads to: a person who did not answer is no hook that failed.
+    /// What its failure leads to. A person who did not answer is not a failed hook.
     fn leads_to(&self) -> Exhausted {
         match &self.last {
             Some((Outcome::Person(PersonOutcome::Unanswered { .. }), _)) => self.terms.on_timeout,
@@ -195,7 +191,6 @@ impl Run {
         }
     }
 
-    /// Whether a person said no.
     fn was_refused(&self) -> bool {
         matches!(
             &self.last,
@@ -203,7 +198,6 @@ impl Run {
         )
     }
 
-    /// What a person answered.
     pub(super) fn response(&self) -> Option<&Value> {
         match &self.last {
             Some((Outcome::Person(PersonOutcome::Decided { response, .. }), _)) => Some(response),
@@ -211,7 +205,7 @@ impl Run {
         }
     }
 
-    /// What a child pipeline left, if the hook is one that starts it.
+    /// The output of the child pipeline; the outer `None` for other actions.
     pub(super) fn spawn_output(&self) -> Option<Option<Value>> {
         if !self.hook.action.action_type().starts_session {
             return None;
@@ -221,8 +215,8 @@ impl Run {
         Some(serde_json::from_str(output).ok())
     }
 
-    /// How long to wait before the next attempt. `chance` keeps many hooks that failed together from
-    /// coming back together.
+    /// The delay before the next attempt. `chance` spreads the retries of hooks that failed
+    /// together.
     pub(super) fn delay(&self, outcome: &Outcome, chance: u64) -> Duration {
         let delay = self.terms.retry_delay;
         if !self.hook.action.action_type().is_request {
@@ -242,7 +236,7 @@ impl Run {
         spread.max(Duration::from_millis(asked)).min(SEND_DELAY_MAX)
     }
 
-    /// The reason that report and agent are given.
+    /// The reason for the report and the agent.
     pub(super) fn explain(&self, meaning: &Meaning) -> Option<String> {
         let reason = meaning.reason.clone()?;
         if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
@@ -268,7 +262,7 @@ impl Run {
     }
 
     pub(super) fn report(&self) -> Report {
-        // A hook that denied and went on has denied, however it ended.
+        // A hook that denied and moved to the background has denied, however it ended.
         let denied = self.early.as_ref().filter(|early| early.meaning.status == Status::Blocked);
         let (status, outcome) = match (&self.last, self.state) {
             (_, RunState::Skipped | RunState::Waiting) => (Status::Skipped, None),
@@ -297,7 +291,7 @@ impl Run {
                     outcome,
                     Some((Outcome::Process(ProcessOutcome::Interrupted { .. }), _))
                 ),
-            // Other actions say in a reason what they did.
+            // Other actions describe in a reason what they did.
             shows_output: self.policy.shows_output
                 && output.is_some()
                 && matches!(self.hook.action, Action::Shell(_)),

@@ -1,4 +1,4 @@
-//! What goes into dispatch and what comes out of it.
+//! The input and output of dispatch.
 
 use std::time::Duration;
 
@@ -6,69 +6,51 @@ use hookwright_events::{Answer, Decision, FiringEvent, Outcome};
 
 use crate::ports::Keepsake;
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HookHappening {
-    /// The event was fired.
     Fired,
     /// One attempt of a hook has ended.
     Ended {
-        /// The hook's number in this firing.
+        /// The number of the hook in this firing, as in all variants.
         hook: usize,
-        /// How.
         outcome: Outcome,
-        /// How long it ran.
         took: Duration,
     },
-    /// A running hook has turned itself into a background one.
+    /// A running hook moved itself to the background.
     WentAsync {
-        /// The hook's number in this firing.
         hook: usize,
-        /// What it answers before it does; that counts.
+        /// Its answer so far, which counts.
         answer: Option<Box<Answer>>,
     },
     /// The delay before a hook's next attempt is over.
     TimeToRetry {
-        /// The hook's number in this firing.
         hook: usize,
-        /// How long the delay took.
         slept: Duration,
     },
-    /// The host was interrupted; what runs is being ended.
+    /// The host was interrupted, and running hooks are being ended.
     Interrupted,
 }
 
-/// Something to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HookStep {
-    /// Start a hook's action.
     Start {
-        /// The hook's number in this firing.
+        /// The number of the hook in this firing, as in all variants.
         hook: usize,
-        /// 1 for the first attempt.
+        /// Counted from 1.
         attempt: u32,
     },
-    /// Give a hook that nothing waits for to whoever runs it; nothing more will be heard of it.
-    HandOver {
-        /// The hook's number in this firing.
-        hook: usize,
-    },
-    /// Wait, then say [`HookHappening::TimeToRetry`].
-    Sleep {
-        /// The hook's number in this firing.
-        hook: usize,
-        /// How long.
-        delay: Duration,
-    },
-    /// Write it down and show it.
+    /// Hand a hook over to the process that runs background hooks. It sends no news.
+    HandOver { hook: usize },
+    /// Wait, then report [`HookHappening::TimeToRetry`].
+    Sleep { hook: usize, delay: Duration },
+    /// Journal it and show it.
     Record(Box<FiringEvent>),
     /// Remember it for later events of the session.
     Remember(Keepsake),
-    /// The hooks have answered. What still runs in the background goes on.
+    /// The decision is made. Background hooks continue.
     Finished(Box<Decision>),
 }
 
-/// Steps on their way out.
 pub(super) struct Steps {
     pub(super) all: Vec<HookStep>,
     is_watched: bool,

@@ -1,14 +1,13 @@
-//! Stops have rules of their own: hooks may keep a session going, but nobody is trapped.
+//! Rules for stop events: hooks may keep a session going, but not forever.
 //!
-//! A block of a stop is ignored after an interrupt or a failure, and after
-//! [`STOP_BLOCKS_MAX`] blocks in a row of the same agent with no work of its own between them; both
-//! are said to the user.
+//! A block of a stop is ignored after an interrupt or a failure, and after [`STOP_BLOCKS_MAX`]
+//! blocks in a row of the same agent with no work in between. The user is told in both cases.
 
 use hookwright_events::{Decision, Event, Verdict};
 
 use crate::limits::STOP_BLOCKS_MAX;
 
-/// Whether a block would stop anything at this event: not at a stop after an interrupt or a failure.
+/// Whether hooks can block this event: not a stop after an interrupt or a failure.
 pub fn can_block(event: &Event) -> bool {
     event.name.power().can_block() && !(is_stop(event) && forced(event).is_some())
 }
@@ -17,14 +16,18 @@ fn is_stop(event: &Event) -> bool {
     event.name.spec().is_some_and(|spec| spec.is_stop)
 }
 
-/// The reason of a stop that nothing can keep from happening.
+/// The reason of a stop that hooks cannot block.
 fn forced(event: &Event) -> Option<&str> {
     event.text("reason").filter(|reason| matches!(*reason, "interrupted" | "error"))
 }
 
-/// Applies the rules to a decision. `blocked_before` counts the stops of this agent that were blocked
-/// in a row; returns the new count where it changes.
-pub(super) fn mind(event: &Event, decision: &mut Decision, blocked_before: u32) -> Option<u32> {
+/// Applies the rules to a decision. `blocked_before` counts the blocked stops of this agent in a
+/// row. Returns the new count if it changes.
+pub(super) fn apply_rules(
+    event: &Event,
+    decision: &mut Decision,
+    blocked_before: u32,
+) -> Option<u32> {
     let started_anew = (blocked_before > 0).then_some(0);
     if !is_stop(event) {
         let is_work = event.name.spec().is_some_and(|spec| spec.is_work);

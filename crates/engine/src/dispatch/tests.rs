@@ -26,7 +26,7 @@ static AT_ONCE: Policy = Policy { dialect: "at-once", order: Order::AtOnce, ..Po
 #[derive(Debug, Clone)]
 enum Play {
     Ends(Outcome),
-    /// It turns itself into a background one and ends like this after the decision.
+    /// It moves to the background and ends like this after the decision.
     GoesAsync(Outcome),
 }
 
@@ -99,13 +99,13 @@ fn with_contexts(contexts: &[&str]) -> Decision {
     }
 }
 
-/// An event that is about to be fired, with its hooks.
+/// An event to fire, with its hooks.
 struct Firing {
     given: DispatchInput,
 }
 
 impl Firing {
-    /// The hooks of one event, an entry a line.
+    /// The hooks of one event, one entry per line.
     fn at(event: &str, entries: &str) -> Self {
         let name = EventName::resolve(event).expect("known");
         let entries = entries.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -125,7 +125,7 @@ impl Firing {
                 remembered: Remembered::default(),
                 chain: Chain::default(),
                 environment: Arc::new(Environment::default()),
-                nobody_to_ask: false,
+                no_approver: false,
                 is_watched: true,
                 past: Vec::new(),
                 background: Background::Here,
@@ -185,7 +185,7 @@ impl Firing {
         self.change(ids, |hook| hook.source.file = Path::new(file).into())
     }
 
-    /// Fires it and leaves what happens next to the test.
+    /// Fires it; the test controls what happens next.
     fn fire(self) -> Machine {
         let mut machine = Machine {
             dispatch: Dispatch::new(self.given),
@@ -199,8 +199,8 @@ impl Firing {
         machine
     }
 
-    /// Fires it, and every hook does what its script says, or succeeds. Whoever is waited for ends
-    /// first, so that the others still run when the decision is made.
+    /// Fires it; every hook does what its script says, or succeeds. Awaited hooks end first, so
+    /// that the others still run when the decision is made.
     fn play<const N: usize>(self, script: [(&str, Vec<Play>); N]) -> Machine {
         let mut script: HashMap<&str, std::vec::IntoIter<Play>> =
             script.into_iter().map(|(id, plays)| (id, plays.into_iter())).collect();
@@ -234,7 +234,7 @@ impl Firing {
 /// How long a delay before the next attempt took.
 const SLEPT: Duration = Duration::from_secs(5);
 
-/// A firing on its way: feeds the machine and writes down what it wants.
+/// A firing in progress: feeds the machine and records its steps.
 struct Machine {
     dispatch: Dispatch,
     lines: Vec<String>,
@@ -680,7 +680,7 @@ fn a_hook_that_went_async_leaves_the_last_hook_status_as_it_was() {
     let success = Keepsake::LastHookStatus { status: "success".into() };
     assert_eq!(machine.kept, vec![success.clone(); 2]);
 
-    // Its first attempt failed, the second one turned into a background one.
+    // Its first attempt failed, and the second moved to the background.
     let machine =
         Firing::at(GUARD, entries).play([("b", vec![exit(1).into(), Play::GoesAsync(exit(0))])]);
     assert_eq!(machine.kept, vec![success; 2]);
@@ -703,7 +703,7 @@ fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
         let report = &machine.dispatch.reports()[0];
         assert_eq!((report.status, report.reason.as_deref()), (Status::Blocked, Some("no")));
     }
-    // The second one is still asked, while the first runs on; even if that ends first.
+    // The second one still runs while the first continues, even if that ends first.
     let mut machine = Firing::at(GUARD, entries).fire();
     let answer = Some(Box::new(Answer::context("told")));
     machine.feed(HookHappening::WentAsync { hook: 0, answer });
@@ -832,7 +832,7 @@ fn a_hook_does_not_start_the_session_again_that_it_has_started() {
     };
     let machine = started_by(OBSERVED).play([("b", vec![exit(0).into()])]);
     assert_eq!(machine.reports(), ["a skipped x0: it started this session", "b success x1"]);
-    // A guard that is passed guards nothing.
+    // A guard that is passed over guards nothing.
     let machine =
         started_by(GUARD).play([("a", vec![exit(0).into()]), ("b", vec![exit(0).into()])]);
     assert_eq!(machine.order(), ["start a", "start b", "finished"]);
@@ -1236,7 +1236,7 @@ fn the_strongest_answer_decides_and_among_equals_the_first_gives_the_reason() {
     let asked = |reason: &str| {
         decision(Verdict::Ask { reason: Some(reason.into()), rewritten_input: None })
     };
-    // Together, so that a block or stop does not keep the later ones from answering.
+    // At once, so that a block or stop does not keep the later ones from answering.
     for (first, second, third, expected) in [
         (exit(0), allow("1"), allow("2"), allowed("1")),
         (allow("1"), ask("2"), ask("3"), asked("2")),
@@ -1436,7 +1436,7 @@ fn where_a_dialects_first_decision_counts_a_later_one_does_not() {
         )
         .change(&["silent", "a", "b"], |hook| hook.policy = &FIRST)
         .fire();
-        // Whoever ends first.
+        // In the order in which they end.
         machine.ends("b", second);
         machine.ends("a", first);
         machine.ends("silent", exit(0));
@@ -1522,7 +1522,7 @@ fn the_first_abort_of_a_group_is_named_to_the_hooks_after_it() {
     assert_eq!(machine.decided(), aborted("hook b failed (exit code 1)"));
 }
 
-// Hooks that turn themselves into background ones, and hooks that nobody waits for.
+// Hooks that move to the background, and hooks that are not awaited.
 
 #[test]
 fn a_hook_that_goes_async_lets_the_decision_go_on_and_is_reported_as_started() {
@@ -1980,7 +1980,7 @@ fn a_hook_that_names_its_host_is_passed_where_another_one_fired_the_event() {
         let order = if runs { "start a" } else { "skip a: host: run" };
         assert_eq!(machine.order(), [order, "finished"], "{host}");
     }
-    // Nobody says which host it was, so a guard looks.
+    // The host is unknown, so the guard runs.
     for data in [json!({}), json!({ "host": null })] {
         let machine = Firing::at(GUARD, "id: a, command: x, host: [run]").data(data).play([]);
         assert_eq!(machine.order(), ["start a", "finished"]);
@@ -2183,7 +2183,7 @@ fn after_an_interrupt_nothing_is_tried_again_however_it_ends() {
     }
 }
 
-// Entries that cannot be read.
+// Invalid entries.
 
 #[test]
 fn an_entry_that_cannot_be_read_blocks_where_it_can_and_observers_still_start() {
@@ -2265,7 +2265,7 @@ fn an_entry_that_cannot_be_read_does_nothing_elsewhere() {
     }
 }
 
-// Whatever the hooks, and in whatever order they end.
+// Properties for random hooks that end in any order.
 
 /// One hook of a random set.
 #[derive(Debug, Clone)]
@@ -2344,7 +2344,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     ])
 }
 
-/// What happens next: which of the hooks that run or sleep, how it ends, and what else may be.
+/// What happens next: which running or sleeping hook, how it ends, and what else happens.
 fn any_turn() -> impl Strategy<Value = (prop::sample::Index, Outcome, u8)> {
     (any::<prop::sample::Index>(), any_outcome(), 0_u8..40)
 }
@@ -2369,7 +2369,7 @@ fn firing_of(event: &str, hooks: &[Any]) -> Firing {
     firing
 }
 
-/// Keeps to the rules of what may start when, from outside.
+/// Checks from outside which hooks may start when.
 #[derive(Default)]
 struct Watch {
     seen: usize,
@@ -2397,7 +2397,7 @@ impl Watch {
                         !(self.blocked && awaited && !again),
                         "awaited, started after a block: {line}"
                     );
-                    // What a group answers counts when all of it has ended.
+                    // The answers of a group count when all of it has ended.
                     let in_force = |by: usize| !hooks[by].at_once || machine.decision.is_some();
                     assert!(
                         !self.aborted_by.is_some_and(in_force),

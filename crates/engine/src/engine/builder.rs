@@ -1,5 +1,4 @@
-//! [`EngineBuilder`]: an engine from what a program has at hand: functions, hooks that were read from
-//! files, its environment.
+//! [`EngineBuilder`]: builds an engine from functions, hooks read from files, and an environment.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,10 +15,10 @@ use crate::ports::Ports;
 use crate::secrets::Secrets;
 use crate::variables::Environment;
 
-/// Puts an engine together. Begun by [`Engine::builder`].
+/// Builds an engine. Created by [`Engine::builder`].
 ///
 /// The order of the calls does not matter, except among hooks of the same kind: those run in the
-/// order in which they were given.
+/// order in which they were added.
 #[must_use = "call `build` to get an engine"]
 pub struct EngineBuilder {
     root: PathBuf,
@@ -32,24 +31,23 @@ pub struct EngineBuilder {
     observers: Vec<(Interest, Observer)>,
 }
 
-/// A hook of the program itself.
+/// A hook of the embedding program.
 enum ProgramHook {
     Builder(HookBuilder),
     Built(Box<Hook>),
 }
 
-/// Why there is no engine.
+/// Why an engine could not be built.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BuildError {
-    /// The project root is not a whole path, and where a program was started is not the engine's to
-    /// know.
+    /// The project root is a relative path. The engine does not know where the program was started.
     RelativeRoot {
-        /// The path.
+        /// The given path.
         root: PathBuf,
     },
-    /// Hooks of the program that cannot be used: everything that is wrong with all of them.
+    /// The program's hooks are invalid. Lists all faults of all hooks.
     Faults {
-        /// In the order in which the hooks were given.
+        /// The faults, in the order in which the hooks were added.
         faults: Vec<HookFault>,
     },
 }
@@ -68,9 +66,9 @@ impl EngineBuilder {
         }
     }
 
-    /// The environment that commands inherit and conditions look into, as a rule
-    /// `std::env::vars_os()`. Without it there is none, and no shell is found: the library never
-    /// looks by itself.
+    /// The environment that commands inherit and conditions read, usually `std::env::vars_os()`.
+    /// The default is an empty one, in which no shell is found: the library never reads the
+    /// process's environment.
     pub fn environment<N, V>(self, variables: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<OsString>,
@@ -80,33 +78,33 @@ impl EngineBuilder {
         Self { environment: Environment::new(all), ..self }
     }
 
-    /// The hooks that were read from files, as a rule by `hookwright-config`.
+    /// The hooks read from files, usually by `hookwright-config`.
     pub fn hooks(self, hooks: HookSet) -> Self {
         Self { read: hooks, ..self }
     }
 
-    /// A hook whose action is a function of this program. These run before those of all files, in
-    /// the order in which they are given.
+    /// Adds a hook whose action is a function of this program. Such hooks run before those of all
+    /// files, in the order in which they were added.
     pub fn hook(mut self, hook: HookBuilder) -> Self {
         self.hooks.push(ProgramHook::Builder(hook));
         self
     }
 
-    /// A hook that has been built elsewhere, such as a group of functions and commands:
-    /// `.built_hook(group.into_hook("guard")?)`. Its place among the others is as with
+    /// Adds a hook that was built elsewhere, such as a group of functions and commands:
+    /// `.built_hook(group.into_hook("guard")?)`. It runs in the same order as hooks added by
     /// [`hook`](EngineBuilder::hook).
     pub fn built_hook(mut self, hook: Hook) -> Self {
         self.hooks.push(ProgramHook::Built(Box::new(hook)));
         self
     }
 
-    /// What commands that name it get, and what is hidden in all that hooks print.
+    /// The secrets for commands that name them. They are redacted in everything that hooks print.
     pub fn secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
-    /// What the host lends the engine. Without it nothing is journalled, and sessions are remembered
-    /// as long as the engine lives.
+    /// The services that the host provides. By default nothing is journalled, and sessions are
+    /// remembered as long as the engine lives.
     pub fn ports(self, ports: Ports) -> Self {
         Self { ports, ..self }
     }
@@ -117,9 +115,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Shows run events to a function, from the first on. It is called between the steps of a
-    /// firing, so it should be quick, must not block, and should not panic; whoever needs time sends
-    /// the event through a channel.
+    /// Sends run events to a function, from the first one on. The function is called between the
+    /// steps of a firing, so it should be quick, must not block, and should not panic. Use a
+    /// channel for slow work.
     pub fn observe(
         mut self,
         interest: Interest,
@@ -129,7 +127,7 @@ impl EngineBuilder {
         self
     }
 
-    /// The engine, or everything that is wrong with the program's hooks.
+    /// Builds the engine, or returns all faults of the program's hooks.
     pub fn build(self) -> Result<Engine, BuildError> {
         if !self.root.is_absolute() {
             return Err(BuildError::RelativeRoot { root: self.root });
@@ -149,12 +147,12 @@ impl EngineBuilder {
     }
 }
 
-/// Adds functions' hooks to those that were read from files.
+/// Adds the program's hooks to those read from files.
 #[derive(Default)]
 struct Functions {
     all: HookSet,
     faults: Vec<HookFault>,
-    /// The line that each id stands in.
+    /// The line of each id.
     lines: HashMap<String, u32>,
     /// The next number for a hook without an id, by event.
     numbers: HashMap<Arc<str>, usize>,
@@ -196,7 +194,7 @@ impl Functions {
     }
 }
 
-/// A fault that stands where a hook was built.
+/// A fault at the place where a hook was built.
 fn fault_at(source: &HookSource, kind: HookFaultKind) -> HookFault {
     HookFault { file: source.file.to_string_lossy().into(), line: source.line, column: 1, kind }
 }

@@ -1,4 +1,4 @@
-//! Runs the steps of one firing and tells dispatch what happened. No choice is made here.
+//! Runs the steps of one firing and reports to dispatch what happened. It makes no choice.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,35 +23,35 @@ use crate::limits::OUTPUT_CHUNKS_MAX;
 use crate::past::WrittenRecords;
 use crate::ports::Keepsake;
 
-/// One firing on its way.
+/// A firing in progress.
 pub(super) struct Driver {
     shared: Arc<EngineState>,
     dispatch: Dispatch,
     event: Arc<Event>,
     firing: Firing,
-    /// Under which name things are remembered.
+    /// The name under which the engine remembers things.
     memory_of: String,
     number: u64,
-    // Bounded by what runs: each attempt sends a few messages.
+    // Bounded by the running hooks: each attempt sends a few messages.
     messages: UnboundedReceiver<DriverMessage>,
     sender: UnboundedSender<DriverMessage>,
-    // A hook may print faster than anybody reads; what does not fit is counted.
+    // A hook may print faster than observers read. Output that does not fit is counted.
     output: Receiver<RunEventKind>,
     output_sender: Sender<RunEventKind>,
     decision: Option<Box<Decision>>,
-    /// What the journal of an earlier process holds of this firing already.
+    /// What an earlier process journalled of this firing.
     written: WrittenRecords,
-    /// Its hooks by id, once somebody asks.
+    /// Its hooks by id, computed on first use.
     numbers: OnceLock<HashMap<String, usize>>,
     /// The marker of the attempt that is about to start, once it was recorded.
     run_id: Option<String>,
     was_interrupted: bool,
-    /// The awaited actions that run now, as part of the firing: if the host drops the firing, they
-    /// end with it.
+    /// The awaited actions that run now. They are part of the firing: if the host drops it, they
+    /// end too.
     awaited: Vec<RunningAction>,
 }
 
-/// An action on its way, and the hook's number in this firing.
+/// A running action, and the hook's number in this firing.
 struct RunningAction {
     hook: usize,
     action: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -94,7 +94,7 @@ impl Driver {
         }
     }
 
-    /// Fires the event and goes on until its hooks have answered.
+    /// Fires the event and runs until its hooks have answered.
     pub(super) async fn until_decided(&mut self) -> Decision {
         self.happened(HookHappening::Fired).await;
         loop {
@@ -105,7 +105,7 @@ impl Driver {
         }
     }
 
-    /// Goes on until nothing runs any more.
+    /// Runs until all hooks have ended.
     pub(super) async fn until_quiet(mut self) {
         while !self.dispatch.in_background().is_empty() {
             self.next_message().await;
@@ -113,7 +113,7 @@ impl Driver {
                 self.shared.background().hooks.remove(&(self.number, hook));
             }
         }
-        // What was told about the last hook still has to be shown.
+        // Messages about the last hook still have to be shown.
         while let Ok(message) = self.messages.try_recv() {
             self.receive(message).await;
         }
@@ -132,17 +132,17 @@ impl Driver {
         self.number
     }
 
-    /// The host wants no decision any more: what it waited for ends, and nothing new starts.
-    pub(super) fn leave_alone(&mut self) {
+    /// The host needs no decision any more: ends the awaited hooks and starts nothing new.
+    pub(super) fn abandon(&mut self) {
         if !self.dispatch.is_decided() {
             self.awaited.clear();
             self.was_interrupted = true;
-            // Steps that would start something are not run; reports of what ended have no reader.
+            // Steps that would start a hook are dropped, and the reports have no reader.
             drop(self.dispatch.advance(HookHappening::Interrupted));
         }
     }
 
-    /// Numbers and ids of the hooks that still run although the decision was made.
+    /// Numbers and ids of the hooks that still run in the background.
     pub(super) fn in_background(&self) -> Vec<(usize, String)> {
         let numbers = self.dispatch.in_background().iter();
         numbers.map(|number| (*number, self.dispatch.hook(*number).id.clone())).collect()
@@ -152,7 +152,8 @@ impl Driver {
         let interrupted = self.shared.interrupted.clone();
         tokio::select! {
             biased;
-            // First, so that what the interrupt ended is not taken for an end of its own.
+            // First, so that a hook that the interrupt ended does not look as if it had ended by
+            // itself.
             () = interrupted.cancelled(), if !self.was_interrupted => {
                 self.was_interrupted = true;
                 self.happened(HookHappening::Interrupted).await;
@@ -161,7 +162,8 @@ impl Driver {
                 let message = message.expect("the driver holds a sender itself");
                 self.receive(message).await;
             }
-            // Before output: a background hook that prints without end must not keep a guard waiting.
+            // Before output: a background hook that prints without end must not keep a guard
+            // waiting.
             () = ended(&mut self.awaited) => {}
             chunk = self.output.recv() => {
                 let chunk = chunk.expect("the driver holds a sender itself");
@@ -170,7 +172,7 @@ impl Driver {
         }
     }
 
-    /// Shows what has been printed so far.
+    /// Shows the output so far.
     async fn show_output(&mut self) {
         // No more than is there now: another hook may print without end.
         for _ in 0..self.output.len() {
@@ -183,8 +185,8 @@ impl Driver {
         match message {
             DriverMessage::Happened(happening) => {
                 match happening {
-                    HookHappening::WentAsync { hook, .. } => self.let_go(hook),
-                    // What a hook printed is shown before its end.
+                    HookHappening::WentAsync { hook, .. } => self.detach(hook),
+                    // A hook's output is shown before its end.
                     HookHappening::Ended { .. } => self.show_output().await,
                     HookHappening::Fired
                     | HookHappening::TimeToRetry { .. }
@@ -193,14 +195,14 @@ impl Driver {
                 self.happened(happening).await;
             }
             DriverMessage::Told(kind) => {
-                // The journal's refusal matters only before an effect; this one has happened.
+                // A journal error matters only before an effect; this one has happened.
                 let _ = self.record(vec![*kind]).await;
             }
         }
     }
 
-    /// An action that went to the background runs on without the firing.
-    fn let_go(&mut self, hook: usize) {
+    /// Lets an action that moved to the background run without the firing.
+    fn detach(&mut self, hook: usize) {
         if let Some(at) = self.awaited.iter().position(|running| running.hook == hook) {
             tokio::spawn(self.awaited.swap_remove(at).action);
         }
@@ -221,7 +223,7 @@ impl Driver {
                     let kind = keeps.then(|| as_record(&keepsake)).flatten();
                     let is_written = kind.as_ref().is_some_and(|kind| self.written.take(kind));
                     unwritten.kinds.extend(kind.filter(|_| !is_written).map(Into::into));
-                    // What a decided firing wrote down was remembered, and may be outdated since.
+                    // A decided firing has already remembered this, and it may be outdated since.
                     let is_decided =
                         self.firing.past.as_ref().is_some_and(|past| past.is_decided());
                     if !(is_written && is_decided) {
@@ -233,7 +235,7 @@ impl Driver {
                     self.start(hook, attempt, refused);
                 }
                 HookStep::HandOver { hook } => {
-                    // What could not be journalled does not start, here or elsewhere.
+                    // A hook whose start cannot be journalled does not start, here or elsewhere.
                     if self.write(&mut unwritten).await.is_ok() {
                         self.hand_over(hook);
                     }
@@ -242,14 +244,14 @@ impl Driver {
                 HookStep::Finished(decision) => self.decision = Some(decision),
             }
         }
-        // The journal's refusal matters only before an effect; what is told here has happened.
+        // A journal error matters only before an effect; this one has happened.
         let _ = self.write(&mut unwritten).await;
     }
 
-    /// The record as the journal keeps it; nothing if it is there already.
+    /// The record for the journal; `None` if the journal has it already.
     fn completed(&mut self, mut kind: FiringEvent) -> Option<FiringEvent> {
         if self.written.take(&kind) {
-            // Whoever watches this process has not seen it begin.
+            // Observers of this process have not seen the firing begin.
             if let FiringEvent::Fired { event, subject, .. } = kind {
                 self.show(FiringEvent::TakenUp { event, subject }.into());
             }
@@ -279,12 +281,12 @@ impl Driver {
         Some(kind)
     }
 
-    /// Writes down what is not yet, and only then remembers it.
+    /// Journals what is pending, and only then remembers it.
     async fn write(&mut self, unwritten: &mut Unwritten) -> std::io::Result<()> {
         let Unwritten { kinds, keepsakes } = std::mem::take(unwritten);
         let written = self.record(kinds).await;
         for keepsake in keepsakes {
-            // What could not be journalled will not start, and has not run.
+            // A hook whose start cannot be journalled will not start, and has not run.
             if written.is_ok() || !matches!(keepsake, Keepsake::Once { .. }) {
                 self.shared.ports.memory.keep(&self.memory_of, keepsake).await;
             }
@@ -296,7 +298,7 @@ impl Driver {
         self.shared.record(self.number, self.session(), kinds).await
     }
 
-    /// Shows what the journal is not told.
+    /// Shows an event that is not journalled.
     fn show(&self, kind: RunEventKind) {
         self.shared.show(&[RunEvent {
             version: hookwright_events::run_event::VERSION,
@@ -344,10 +346,10 @@ impl Driver {
             try_number: self.dispatch.attempts(hook),
             waits: Arc::clone(&self.shared.ports.waits),
             pipelines: Arc::clone(&self.shared.ports.pipelines),
-            nobody_to_ask: self.firing.nobody_to_ask,
+            no_approver: self.firing.no_approver,
             run_id: self.run_id.take().unwrap_or_else(|| self.shared.new_run_id()),
             surroundings: Arc::clone(&self.shared.surroundings),
-            // An attempt ends, and the engine holds none: this keeps nobody alive for ever.
+            // An attempt ends, and the engine holds none, so this reference is no leak.
             engine: Engine { shared: Arc::clone(&self.shared) },
             cancel: self.shared.interrupted.clone(),
         };
@@ -360,7 +362,7 @@ impl Driver {
         };
         let is_awaited = attempt.terms.awaited;
         if let Some(answer) = past.and_then(|past| past.went_async(id)) {
-            // It decides nothing more, whether it says so again or not.
+            // The hook is already in the background, so the answer to this changes nothing.
             let _ = self
                 .sender
                 .send(DriverMessage::Happened(HookHappening::WentAsync { hook, answer }));
@@ -396,7 +398,7 @@ impl Driver {
             carried: self.dispatch.carried().clone(),
             session: self.memory_of.clone(),
             chain: self.firing.chain.clone(),
-            nobody_to_ask: self.firing.nobody_to_ask,
+            no_approver: self.firing.no_approver,
         });
     }
 
@@ -405,7 +407,7 @@ impl Driver {
         let (id, next) = (&self.dispatch.hook(hook).id, self.dispatch.attempts(hook) + 1);
         let has_ended = self.firing.past.as_ref().and_then(|past| past.ended(id, next)).is_some();
         if has_ended {
-            // Another process has slept before the next attempt.
+            // Another process has waited before the next attempt.
             let woken = HookHappening::TimeToRetry { hook, slept: delay };
             let _ = sender.send(DriverMessage::Happened(woken));
             return;
@@ -419,13 +421,13 @@ impl Driver {
     }
 }
 
-/// The hooks of a firing by id; of several with one id the first.
+/// The hooks of a firing by id; of several with one id, the first.
 fn numbers_of(hooks: &[Arc<Hook>]) -> HashMap<String, usize> {
     let numbered = hooks.iter().enumerate().rev();
     numbered.map(|(number, hook)| (hook.id.clone(), number)).collect()
 }
 
-/// What has happened and is not yet written down.
+/// What has happened and is not yet journalled.
 #[derive(Default)]
 struct Unwritten {
     kinds: Vec<RunEventKind>,
@@ -436,8 +438,8 @@ fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {
     Some(FiringEvent::Remembered { what: serde_json::to_value(keepsake).ok()? })
 }
 
-/// Goes on with the awaited actions until one has ended; for ever if there is none. A panic ends
-/// only the action: its `Ending` tells.
+/// Polls the awaited actions until one has ended; pending forever if there is none. A panic ends
+/// only the action: its `Ending` reports it.
 async fn ended(awaited: &mut Vec<RunningAction>) {
     std::future::poll_fn(|context| {
         for at in 0..awaited.len() {
@@ -453,8 +455,8 @@ async fn ended(awaited: &mut Vec<RunningAction>) {
     .await;
 }
 
-/// Says how an attempt ended; also when the action panicked or was dropped, so that nobody waits for
-/// ever.
+/// Reports how an attempt ended, even if the action panicked or was dropped, so that the driver
+/// never waits forever.
 struct Ending {
     hook: usize,
     sender: UnboundedSender<DriverMessage>,
@@ -465,7 +467,7 @@ impl Ending {
     fn send(&mut self, outcome: Outcome, took: Duration) {
         self.sent = true;
         let ended = HookHappening::Ended { hook: self.hook, outcome, took };
-        // Nobody listens only if the host dropped the firing.
+        // The receiver is gone only if the host dropped the firing.
         let _ = self.sender.send(DriverMessage::Happened(ended));
     }
 }
@@ -484,7 +486,7 @@ struct Reporter {
     sender: UnboundedSender<DriverMessage>,
     output: Option<Sender<RunEventKind>>,
     is_watched: bool,
-    /// Bytes of output that found no room since the last that did.
+    /// Bytes of output dropped since the last line that fit.
     left_out: u64,
 }
 
@@ -498,7 +500,7 @@ impl ActionNews for Reporter {
         self.is_watched
     }
 
-    fn tells(&mut self, kind: RunEventKind) {
+    fn report(&mut self, kind: RunEventKind) {
         let _ = self.sender.send(DriverMessage::Told(Box::new(kind)));
     }
 

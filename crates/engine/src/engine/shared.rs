@@ -1,5 +1,5 @@
-//! [`EngineState`]: what an engine and its firings have in common: hooks and ports, who watches, what runs in the
-//! background.
+//! [`EngineState`]: what an engine and its firings share: hooks, ports, observers, background
+//! hooks.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::ports::Ports;
 
-/// It lives as long as the engine or anything that one of its firings still runs.
+/// Lives as long as the engine or anything that one of its firings still runs.
 pub(crate) struct EngineState {
     pub(super) hooks: HookSet,
     pub(super) skip: Arc<[String]>,
@@ -25,22 +25,21 @@ pub(crate) struct EngineState {
     pub(super) observers: Mutex<Vec<(Interest, Observer)>>,
     pub(super) firings: Arc<AtomicU64>,
     pub(super) runs: AtomicU64,
-    /// Tells this engine's runs from those of any other, in this program and elsewhere.
+    /// Tells this engine's runs from those of all other engines, in this program and elsewhere.
     pub(super) name: u64,
     pub(super) interrupted: CancellationToken,
-    pub(super) elsewhere: Background,
+    pub(super) background_place: Background,
     pub(super) handed_over: Mutex<Vec<HandedOver>>,
     pub(super) background: Mutex<StillRunning>,
-    /// A firing's last background hook has ended.
+    /// Notified when a firing's last background hook has ended.
     pub(super) quiet: Notify,
 }
 
-/// What runs in the background.
 #[derive(Default)]
 pub(super) struct StillRunning {
     /// Firings whose hooks still run.
     pub(super) firings: usize,
-    /// Ids of hooks, by the number of the firing and that of the hook in it.
+    /// Ids of hooks, by the firing's number and the hook's number in it.
     pub(super) hooks: BTreeMap<(u64, usize), String>,
 }
 
@@ -61,18 +60,17 @@ impl EngineState {
         self.handed_over().push(hook);
     }
 
-    /// Whether anybody reads run events.
+    /// Whether anything reads run events.
     pub(super) fn is_watched(&self) -> bool {
         self.ports.journal.keeps() || !self.observers().is_empty()
     }
 
-    /// Whether anybody is shown output while it comes.
+    /// Whether anything shows live output.
     pub(super) fn output_is_watched(&self) -> bool {
         self.observers().iter().any(|(interest, _)| *interest == Interest::Everything)
     }
 
-    /// Differs from firing to firing and from engine to engine: those who try again at once are
-    /// spread by it.
+    /// Differs between firings and between engines, and so spreads simultaneous retries.
     pub(super) fn chance(&self, firing: u64) -> u64 {
         self.name.rotate_left(u32::try_from(firing % 64).unwrap_or_default())
     }
@@ -81,7 +79,7 @@ impl EngineState {
         format!("{:016x}-{}", self.name, self.runs.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Writes run events down, then shows them. The error is the journal's.
+    /// Journals run events, then shows them. The error is the journal's.
     pub(super) async fn record(
         &self,
         firing: u64,
@@ -103,7 +101,7 @@ impl EngineState {
         let unkept: Vec<Option<String>> =
             events.iter_mut().map(|event| event.kind.take_unkept()).collect();
         match &events[..] {
-            // Output is shown by itself, and never kept.
+            // Output is only shown, never journalled.
             [event] if !event.kind.is_journalled() => {}
             [event] => self.ports.journal.record(event).await?,
             events => self.ports.journal.record_all(events).await?,
@@ -115,7 +113,7 @@ impl EngineState {
         Ok(())
     }
 
-    /// Shows run events to whoever watches.
+    /// Sends run events to the observers.
     pub(super) fn show(&self, events: &[RunEvent]) {
         let observers = self.observers().clone();
         for event in events {

@@ -1,5 +1,5 @@
-//! What a hook does, once it has been checked: one struct for each type of action, with its row of
-//! facts. How it is done is in `actions/`, how it is read from files in the crate `config`.
+//! The types of actions, once checked: one struct each, with its row of facts. `actions/` runs
+//! them; the crate `config` reads them from files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Action {
         self.described().action_type()
     }
 
-    /// The word for it in configurations and reports. A callback stands in no file.
+    /// The word in configurations and reports. A callback occurs in no file.
     pub fn kind(&self) -> &'static str {
         self.action_type().name
     }
@@ -56,7 +56,7 @@ impl Action {
         self.described().summary()
     }
 
-    /// What else decides what is run or sent, for people who have to trust it.
+    /// What else determines what is run or sent, for people who decide whether to trust it.
     pub fn details(&self) -> Vec<(&'static str, String)> {
         let mut details = Details::default();
         self.described().details(&mut details);
@@ -64,11 +64,11 @@ impl Action {
     }
 }
 
-/// The types that files can have, in the order in which messages list them.
+/// The types that files can use, in the order of messages.
 pub const ACTION_TYPES: &[&ActionType] =
     &[&Shell::TYPE, &Webhook::TYPE, &Spawn::TYPE, &GitCommit::TYPE, &GitPush::TYPE];
 
-/// Their names, in the same order.
+/// The names of [`ACTION_TYPES`], in the same order.
 pub const ACTION_TYPE_NAMES: &[&str] = &{
     let mut names = [""; ACTION_TYPES.len()];
     let mut number = 0;
@@ -82,18 +82,18 @@ pub const ACTION_TYPE_NAMES: &[&str] = &{
 /// Runs a command in a shell, or a program without one.
 #[derive(Debug, Clone)]
 pub struct Shell {
-    /// The command, its text untouched except for references into JSON values.
+    /// The command. Only references into JSON values were replaced in its text.
     pub command: CommandText,
-    /// A program and its arguments, run as they are in place of the command, which then only says
-    /// what they are. `${NAME}` in them stands for a variable that the hook's dialect adds.
+    /// A program and its arguments, run without a shell. The command is then only a description of
+    /// them. `${NAME}` in them refers to a variable that the hook's dialect adds.
     pub exec: Option<Vec<String>>,
-    /// Variables that the author sets.
+    /// Environment variables set in the configuration.
     pub env: Vec<(String, TextTemplate)>,
-    /// Where it runs; relative to the project root.
+    /// The working directory; relative to the project root.
     pub working_dir: Option<PathBuf>,
     /// The shell, a name or a path.
     pub shell: Option<String>,
-    /// Between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_grace: Option<Duration>,
 }
 
@@ -110,11 +110,11 @@ impl Shell {
             ActionKey("shell", Text, "the shell, by name or path; default: bash"),
             ActionKey("kill_grace", KeyValue::Duration, "time between SIGTERM and SIGKILL"),
         ],
-        told_by: Some("command"),
+        implied_by: Some("command"),
         ..ActionType::COMMAND
     };
 
-    /// A command about which nothing else is said.
+    /// A command with defaults for the rest.
     pub fn new(command: CommandText) -> Self {
         Self {
             command,
@@ -148,28 +148,28 @@ impl Described for Shell {
 /// Sends a request, and may wait for a person.
 #[derive(Debug, Clone)]
 pub struct Webhook {
-    /// Where to. A question may be sent nowhere: people find it by themselves.
+    /// The address. It may be missing for a question: people find it in the list of approvals.
     pub url: Option<TextTemplate>,
-    /// `POST` if not written.
+    /// `POST` by default.
     pub method: Option<String>,
-    /// Headers.
+    /// Request headers.
     pub headers: Vec<(String, TextTemplate)>,
     /// What is sent.
     pub body: Body,
     /// Port of the callback listener.
     pub callback_port: Option<u16>,
-    /// When nobody answers in time.
+    /// What follows if no person answers in time.
     pub on_timeout: Option<Exhausted>,
-    /// When the answer is no.
+    /// What follows if a person rejects.
     pub on_reject: Option<Exhausted>,
-    /// Signs the request.
+    /// The key that signs the request.
     pub secret: Option<TextTemplate>,
-    /// Plain http beyond this machine.
+    /// Allows plain http to other machines.
     pub allow_http: bool,
 }
 
 impl Webhook {
-    /// The methods a request can have.
+    /// The supported request methods.
     pub const METHODS: &'static [&'static str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
 
     const TYPE: ActionType = ActionType {
@@ -193,7 +193,7 @@ impl Webhook {
             ActionKey("secret", Text, "signs the request"),
             ActionKey("allow_http", Switch, "allow plain http to other machines"),
         ],
-        told_by: Some("url"),
+        implied_by: Some("url"),
         timeout: SEND_TIMEOUT,
         awaited_timeout: PATIENT_TIMEOUT,
         is_request: true,
@@ -227,17 +227,17 @@ impl Described for Webhook {
     }
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// JSON with values in it.
+    /// JSON with values filled in.
     Json(JsonTemplate),
-    /// The event as the hook's wire writes it.
+    /// The event in the hook's wire format.
     Event,
 }
 
 impl Body {
-    /// The JSON as its author wrote it; null where it is the event.
+    /// The JSON as configured; null for the event.
     pub fn source(&self) -> Value {
         match self {
             Body::Json(template) => template.source(),
@@ -249,13 +249,13 @@ impl Body {
 /// Runs a pipeline or loop.
 #[derive(Debug, Clone)]
 pub struct Spawn {
-    /// Its name.
+    /// The pipeline's name.
     pub pipeline: String,
-    /// Where that name stands in the hook's file.
+    /// The place of that name in the hook's file.
     pub place: FilePlace,
-    /// What it is given.
+    /// The inputs for the child pipeline.
     pub inputs: JsonTemplate,
-    /// Where its agent works.
+    /// Where the child's agent works.
     pub working_dir: SpawnDir,
 }
 
@@ -271,7 +271,7 @@ impl Spawn {
                 "working directory; for a spawned pipeline: project or session",
             ),
         ],
-        told_by: Some("pipeline"),
+        implied_by: Some("pipeline"),
         timeout: PATIENT_TIMEOUT,
         awaited_timeout: PATIENT_TIMEOUT,
         retries: 0,
@@ -309,9 +309,9 @@ pub enum SpawnDir {
 /// Commits all changes.
 #[derive(Debug, Clone)]
 pub struct GitCommit {
-    /// The commit's message.
+    /// The commit message.
     pub message: Option<TextTemplate>,
-    /// Leaves git's own hooks out.
+    /// Skips git's own hooks.
     pub no_verify: bool,
 }
 
@@ -343,9 +343,9 @@ impl Described for GitCommit {
 /// Pushes commits.
 #[derive(Debug, Clone)]
 pub struct GitPush {
-    /// Where to; `origin` if not written.
+    /// The remote; `origin` by default.
     pub remote: Option<String>,
-    /// What; the current branch if not written.
+    /// The branch; the current one by default.
     pub branch: Option<String>,
 }
 

@@ -1,43 +1,43 @@
-//! [`ActionType`]: what dispatch, readers, schema and lists have to know of a type of action. Each type
-//! says it in `action.rs`.
+//! [`ActionType`]: what dispatch, readers, schema and lists have to know about a type of action.
+//! Each type defines its row in `action.rs`.
 
 use std::time::Duration;
 
 use crate::limits::{COMMAND_TIMEOUT, RETRIES};
 
-/// What differs between the types of actions, beside what they do.
+/// What differs between the types of actions, besides what they do.
 #[derive(Debug)]
 pub struct ActionType {
-    /// The word for it in configurations and reports.
+    /// The word in configurations and reports.
     pub name: &'static str,
-    /// The keys of a file that only hooks of this type have.
+    /// The configuration keys that only hooks of this type have.
     pub keys: &'static [ActionKey],
-    /// The key that tells the type of a hook without `type`.
-    pub told_by: Option<&'static str>,
-    /// How long it may take, unless the hook says.
+    /// The key that implies the type if `type` is missing.
+    pub implied_by: Option<&'static str>,
+    /// The default timeout.
     pub timeout: Duration,
-    /// The same with `await: true`.
+    /// The default timeout with `await: true`.
     pub awaited_timeout: Duration,
-    /// Extra attempts where it is tried again, unless the hook says.
+    /// The default number of retries.
     pub retries: u32,
-    /// It sends a request: that is tried again whatever a failure leads to in the end, after delays
-    /// that grow, and `await` is about a person's answer.
+    /// It sends a request. A request is retried whatever its failure leads to, after growing
+    /// delays, and `await` refers to a person's answer.
     pub is_request: bool,
-    /// It starts a session. What that leaves is for later hooks, so that the decision waits for it at
-    /// every event; and the session does not start itself again.
+    /// It starts a session. Later hooks can use the session's output, so the decision waits for it
+    /// at every event. The session does not start itself again.
     pub starts_session: bool,
-    /// What keeps a hook of this type from blocking because of its failure.
+    /// The setting that keeps a failed hook of this type from blocking.
     pub way_out: &'static str,
     /// Why this program cannot run it.
     pub missing: Option<&'static str>,
 }
 
 impl ActionType {
-    /// What commands have, from which the others differ.
+    /// The row for commands; the other types differ from it.
     pub(super) const COMMAND: ActionType = ActionType {
         name: "shell",
         keys: &[],
-        told_by: None,
+        implied_by: None,
         timeout: COMMAND_TIMEOUT,
         awaited_timeout: COMMAND_TIMEOUT,
         retries: RETRIES,
@@ -48,11 +48,11 @@ impl ActionType {
     };
 }
 
-/// A key of a hook in a file: its name, what may stand there, and what it is for.
+/// A key of a hook in a file: its name, its value and its purpose.
 #[derive(Debug)]
 pub struct ActionKey(pub &'static str, pub KeyValue, pub &'static str);
 
-/// What may stand at a key, as far as editors are told.
+/// The value of a key, for editors.
 #[derive(Debug)]
 pub enum KeyValue {
     /// A text.
@@ -61,19 +61,19 @@ pub enum KeyValue {
     Switch,
     /// A duration.
     Duration,
-    /// A map from names to texts, numbers and booleans.
+    /// A map from names to texts, numbers or booleans.
     Texts,
     /// A map.
     Map,
-    /// Anything.
+    /// Any JSON value.
     Json,
-    /// A number of a port.
+    /// A port number.
     Port,
     /// One of these words.
     Words(&'static [&'static str]),
 }
 
-/// What an action says of itself.
+/// What an action type says about itself.
 pub(super) trait Described {
     fn action_type(&self) -> &'static ActionType;
 
@@ -82,7 +82,7 @@ pub(super) trait Described {
     fn details(&self, details: &mut Details);
 }
 
-/// Names and values, for people who have to trust an action.
+/// Names and values, for people who decide whether to trust an action.
 #[derive(Default)]
 pub(super) struct Details {
     pub(super) all: Vec<(&'static str, String)>,

@@ -1,5 +1,5 @@
-//! [`HookBuilder`]: a hook of the host's own program, said in Rust instead of YAML. The fields mean
-//! what they mean in a file, have the same defaults, and are checked by the same rules.
+//! [`HookBuilder`]: a hook of the host's own program, in Rust instead of YAML. The fields have the
+//! same meaning, defaults and checks as in a file.
 
 use std::panic::Location;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
 use crate::pattern::Pattern;
 
-/// The path that all hooks of a program share, so that what is remembered of one by its id does not
-/// depend on where in the program it stands.
+/// The path that all hooks of a program share. What is remembered of a hook by its id then does not
+/// depend on the source file that builds it.
 const PROGRAM: &str = "program";
 
-/// A hook of the host's own program. Begun by [`Hook::on`]; given to
-/// [`EngineBuilder::hook`](crate::EngineBuilder::hook), or made into a [`Hook`] for a
-/// [`HookSet`](crate::hook_set::HookSet) by [`HookBuilder::build`].
+/// A hook of the host's own program. Created by [`Hook::on`]. Pass it to
+/// [`EngineBuilder::hook`](crate::EngineBuilder::hook), or turn it into a [`Hook`] for a
+/// [`HookSet`](crate::hook_set::HookSet) with [`HookBuilder::build`].
 #[derive(Debug, Clone)]
 pub struct HookBuilder {
     event: Arc<str>,
@@ -59,65 +59,66 @@ impl HookBuilder {
         }
     }
 
-    /// Names the hook in reports, run events and [`EngineBuilder::skip`](crate::EngineBuilder::skip).
-    /// Without it, `callback/<event>#<n>`.
+    /// Names the hook in reports, run events and
+    /// [`EngineBuilder::skip`](crate::EngineBuilder::skip). The default is `callback/<event>#<n>`.
     #[must_use]
     pub fn id(self, id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..self }
     }
 
-    /// What it is for.
+    /// Describes what the hook is for.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: Some(text.into()), ..self }
     }
 
-    /// Narrows where it listens by subject: a name, `A|B`, globs (`mcp__*`), or `/…/` for a regular
-    /// expression. Without it, every subject.
+    /// Restricts the subjects: a name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression.
+    /// The default is every subject.
     #[must_use]
     pub fn matcher(self, matcher: &str) -> Self {
         Self { matcher: Some(matcher.into()), ..self }
     }
 
-    /// `false` skips it; its report says so. `true` unless said.
+    /// `false` disables it; its report says so. The default is `true`.
     #[must_use]
     pub fn enabled(self, enabled: bool) -> Self {
         Self { enabled, ..self }
     }
 
-    /// Whether the decision waits for it. Without it: where something depends on the result, at
-    /// points that can block, after a tool has run, and with `abort` or `block` on failure.
+    /// Whether the decision waits for it. By default it does if something depends on the result: at
+    /// events that can be blocked, after a tool has run, and with `abort` or `block` on failure.
     #[must_use]
     pub fn awaits(self, awaits: bool) -> Self {
         Self { awaits: Some(awaits), ..self }
     }
 
-    /// How long it may take; [`COMMAND_TIMEOUT`](crate::limits::COMMAND_TIMEOUT) unless said.
+    /// How long one attempt may take; [`COMMAND_TIMEOUT`](crate::limits::COMMAND_TIMEOUT) by
+    /// default.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// What a failure, a timeout or a panic leads to. Without it: at points that can block it
-    /// blocks, except at stops; elsewhere it is recorded and all goes on.
+    /// What follows a failure, a timeout or a panic. By default it blocks at events that can be
+    /// blocked, except at stops; elsewhere it is only recorded.
     #[must_use]
     pub fn on_failure(self, on_failure: OnFailure) -> Self {
         Self { on_failure: Some(on_failure), ..self }
     }
 
-    /// Extra attempts with [`OnFailure::Retry`]; [`RETRIES`](crate::limits::RETRIES) unless said.
+    /// Extra attempts with [`OnFailure::Retry`]; [`RETRIES`](crate::limits::RETRIES) by default.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries: Some(retries), ..self }
     }
 
-    /// Between attempts; [`RETRY_DELAY`](crate::limits::RETRY_DELAY) unless said.
+    /// The delay between attempts; [`RETRY_DELAY`](crate::limits::RETRY_DELAY) by default.
     #[must_use]
     pub fn retry_delay(self, delay: Duration) -> Self {
         Self { retry_delay: Some(delay), ..self }
     }
 
-    /// What follows when all attempts have failed; the event's own default unless said.
+    /// What follows if all attempts have failed; by default what the event prescribes.
     #[must_use]
     pub fn on_exhausted(self, exhausted: Exhausted) -> Self {
         Self { on_exhausted: Some(exhausted), ..self }
@@ -129,7 +130,7 @@ impl HookBuilder {
         Self { once: true, ..self }
     }
 
-    /// The hook, or everything that is wrong with it, with the line of the program it stands in.
+    /// The hook, or all its faults, with the line of the program that built it.
     pub fn build(self) -> Result<Hook, Vec<HookFault>> {
         let mut faults = Vec::new();
         let mut note = |kind: HookFaultKind| faults.push(self.fault(kind));
@@ -166,7 +167,7 @@ impl HookBuilder {
             twin: None,
             policy: &NATIVE,
         };
-        // Where it listens has to be known before anything can be said about it.
+        // The other rules depend on the pattern, so they need a valid one.
         if faults.is_empty() {
             let found = hook.conflicts().into_iter();
             faults.extend(found.map(|(_, conflict)| self.fault(HookFaultKind::Conflict(conflict))));
@@ -174,12 +175,12 @@ impl HookBuilder {
         if faults.is_empty() { Ok(hook) } else { Err(faults) }
     }
 
-    /// Where it listens, as it was written.
+    /// The event as written.
     pub(crate) fn event(&self) -> &Arc<str> {
         &self.event
     }
 
-    /// The same with an id, where none was given: the first from this number on that is free.
+    /// Gives the hook an id if it has none: the first free one from this number on.
     pub(crate) fn named(self, number: &mut usize, is_free: impl Fn(&str) -> bool) -> Self {
         if self.id.is_some() {
             return self;
@@ -193,7 +194,7 @@ impl HookBuilder {
         Self { id: Some(id), ..self }
     }
 
-    /// A fault that stands where the hook does.
+    /// A fault at the place where the hook was built.
     pub(crate) fn fault(&self, kind: HookFaultKind) -> HookFault {
         let (line, column) = (self.at.line(), self.at.column());
         HookFault { file: self.at.file().into(), line, column, kind }

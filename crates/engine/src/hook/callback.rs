@@ -1,5 +1,5 @@
-//! [`Callback`]: a function of the host's program as a hook's action; [`Call`]: what it is called
-//! with. How it is run, ended and contained is in `actions/callback.rs`.
+//! [`Callback`]: a function of the host's program as a hook's action; [`Call`]: its argument.
+//! `actions/callback.rs` runs, ends and contains it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::Shell;
 use crate::fired::Fired;
 
 /// A function of the host's program, as a hook's action. [`Hook::on`](super::Hook::on) makes a hook
-/// of one.
+/// from one.
 #[derive(Clone)]
 pub struct Callback {
     function: Arc<Function>,
@@ -22,12 +22,12 @@ pub struct Callback {
 
 type Function = dyn Fn(Call) -> CallbackFuture + Send + Sync;
 
-/// A callback on its way to its answer.
+/// A running callback.
 pub(crate) type CallbackFuture =
     Pin<Box<dyn Future<Output = Result<Answer, CallbackFailure>> + Send>>;
 
 impl Callback {
-    /// A function that is called with each event it is woken for.
+    /// A function that is called with each event that its hook matches.
     pub fn new<F, R>(function: F) -> Self
     where
         F: Fn(Call) -> R + Send + Sync + 'static,
@@ -54,15 +54,15 @@ impl fmt::Debug for Callback {
     }
 }
 
-/// What a callback can do with the firing that it is a part of.
+/// What a callback can do within its firing.
 pub(crate) trait WithinFiring: Send + Sync {
     /// Fires an event below this one.
     fn fire(&self, event: Event) -> BoxFuture<'_, Fired>;
 
-    /// Goes to the background, with an answer or without.
+    /// Moves to the background, with an answer or without.
     fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>);
 
-    /// Runs a command as a part of the callback.
+    /// Runs a command as part of the callback.
     fn run<'a>(
         &'a self,
         command: &'a Shell,
@@ -74,52 +74,51 @@ pub(crate) trait WithinFiring: Send + Sync {
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a callback is called with.
+/// The argument of a callback.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Call {
     /// The event, as every hook of the firing sees it.
     pub event: Arc<Event>,
-    /// The id of the tool call that the event is about, if it is about one.
+    /// The id of the tool call that the event is about, if there is one.
     pub tool_use_id: Option<String>,
     /// The hook's id.
     pub hook: String,
-    /// 1 for the first attempt; more where the hook is tried again.
+    /// 1 for the first attempt, more for retries.
     pub attempt: u32,
-    /// Is cancelled when the hook's time is over, when the engine is interrupted and when the host
-    /// drops the firing. After the first two there are
-    /// [`CALLBACK_GRACE`](crate::limits::CALLBACK_GRACE) left to tidy up; what is returned then is
-    /// no answer any more.
+    /// Cancelled when the hook's time is over, when the engine is interrupted and when the host
+    /// drops the firing. After the first two, the callback has
+    /// [`CALLBACK_GRACE`](crate::limits::CALLBACK_GRACE) to clean up; its answer is then ignored.
     pub cancelled: CancellationToken,
     pub(crate) within: Arc<dyn WithinFiring>,
 }
 
 impl Call {
     /// Fires an event from within the callback, in the same session, with the same engine. A
-    /// callback that would wake itself again this way is refused, and so is firing deeper than
+    /// callback that would run itself again this way is refused, and so is nesting deeper than
     /// [`FIRING_DEPTH_MAX`](crate::limits::FIRING_DEPTH_MAX).
     pub async fn fire(&self, event: Event) -> Fired {
         self.within.fire(event).await
     }
 
-    /// Goes to the background: the firing goes on without the callback, which decides nothing any
-    /// more. It has this time from now on, or [`ASYNC_TIMEOUT`](crate::limits::ASYNC_TIMEOUT). Contexts
-    /// and messages of the answer that it returns then wait for the session's next event. A command does
+    /// Moves to the background: the firing continues without the callback, which decides nothing
+    /// any more. It may run for this time, or for [`ASYNC_TIMEOUT`](crate::limits::ASYNC_TIMEOUT).
+    /// Contexts and messages of its later answer wait for the session's next event. A command does
     /// the same with the line `{"async": true}`.
     pub fn go_async(&self, time: Option<Duration>) {
         self.within.go_async(None, time);
     }
 
-    /// Answers now and goes to the background: this answer counts, and for the rest it is as with
+    /// Answers now and moves to the background. This answer counts; the rest is as with
     /// [`go_async`](Call::go_async). Only the first call of either counts.
     pub fn answer_now(&self, answer: Answer, time: Option<Duration>) {
         self.within.go_async(Some(Box::new(answer)), time);
     }
 
-    /// Runs a command as a part of the callback, with the event on standard input, in the environment
-    /// that a command hook has here. It is ended when its time is over, when the callback's token is
-    /// cancelled, and when the returned future is dropped. `went_async` is called when the command prints
-    /// the line `{"async": true}`; it then has the time that it asked for.
+    /// Runs a command as part of the callback, with the event on standard input and the environment
+    /// of a command hook. The command is ended when its time is over, when the callback's token is
+    /// cancelled, and when the returned future is dropped. `went_async` is called when the command
+    /// prints the line `{"async": true}`; the command may then run for the time that it requested.
     pub async fn run(
         &self,
         command: &Shell,
@@ -142,25 +141,26 @@ impl fmt::Debug for Call {
     }
 }
 
-/// Why a callback has no answer. Made from anything that can be shown, so that `?` works on every
-/// error and `Err("no network".into())` on a text. It goes through the hook's `on_failure` like any
-/// other failure: where something can be blocked, it blocks unless told otherwise.
+/// Why a callback has no answer. Anything that implements `Display` converts to it, so `?` works on
+/// every error and `Err("no network".into())` on a text. It goes through the hook's `on_failure`
+/// like any other failure: at events that can be blocked, it blocks by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackFailure {
     cause: String,
 }
 
 impl CallbackFailure {
-    /// Why, as reports show it.
+    /// The reason, as reports show it.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 }
 
-// `CallbackFailure` itself must never become `Display`: this would then overlap with `From<T> for T`.
+// `CallbackFailure` itself must never implement `Display`: this would then overlap with `From<T>
+// for T`.
 impl<E: fmt::Display> From<E> for CallbackFailure {
     fn from(error: E) -> Self {
-        // The alternate form, in which error types that keep their causes show all of them.
+        // The alternate form: error types that keep their causes show all of them.
         Self { cause: format!("{error:#}") }
     }
 }

@@ -1,5 +1,5 @@
-//! What can be wrong with a hook, whether a program or a file has it: the rules between its fields,
-//! and everything that a [`HookBuilder`](super::HookBuilder) refuses.
+//! What can be wrong with a hook, from a program or a file: the rules between its fields, and
+//! everything that a [`HookBuilder`](super::HookBuilder) refuses.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use crate::limits::HOOKS_MAX;
 use crate::matcher::{Matcher, MatcherError};
 use crate::pattern::PatternError;
 
-/// Says [`RETRIES_MAX`](crate::limits::RETRIES_MAX) in words.
+/// Describes [`RETRIES_MAX`](crate::limits::RETRIES_MAX).
 pub const RETRIES_EXPECTED: &str = "a whole number from 0 to 100";
 
-/// Something wrong with a hook of the host's own program.
+/// A fault of a hook of the host's own program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookFault {
     /// The source file of the program.
     pub file: Box<str>,
-    /// The line in it where the hook is made.
+    /// The line that builds the hook.
     pub line: u32,
     /// The column in that line.
     pub column: u32,
@@ -26,21 +26,21 @@ pub struct HookFault {
     pub kind: HookFaultKind,
 }
 
-/// What is wrong with a hook of a program.
+/// The kinds of faults of a program's hook.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum HookFaultKind {
     /// A pattern that can match no event.
     #[error("{0}")]
     Pattern(PatternError),
-    /// A matcher that cannot be used.
+    /// An invalid matcher.
     #[error("{0}")]
     Matcher(MatcherError),
-    /// A number, duration or text that cannot be used.
+    /// An invalid number, duration or text.
     #[error("expected {expected} but found `{found}`")]
     BadValue {
-        /// The value.
+        /// The invalid value.
         found: String,
-        /// What belongs there.
+        /// What was expected.
         expected: &'static str,
     },
     /// Two fields that contradict each other.
@@ -49,12 +49,12 @@ pub enum HookFaultKind {
     /// Two hooks have the same id.
     #[error("the id `{id}` appears twice, first in line {first_line}")]
     DuplicateId {
-        /// The id.
+        /// The shared id.
         id: String,
-        /// Where the other one is.
+        /// The line of the other hook.
         first_line: u32,
     },
-    /// More hooks than a set holds.
+    /// More hooks than a set may contain.
     #[error("more than {HOOKS_MAX} hooks")]
     TooManyHooks,
 }
@@ -73,14 +73,14 @@ impl fmt::Display for HookFault {
     }
 }
 
-/// Two fields of a hook that contradict each other, or a field that its events have no use for.
+/// Two fields of a hook that contradict each other, or a field that has no use at its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HookConflict {
-    /// `await: false` beside something that needs the result.
+    /// `await: false` beside a field that needs the result.
     #[error(
         "`await: false` cannot be combined with `abort` or `block`: nothing waits for the failure"
     )]
-    NobodyWaits,
+    NotAwaited,
     /// `block` at an event that cannot be blocked.
     #[error("`block` needs an event that can be blocked, and this one cannot")]
     NothingToBlock,
@@ -92,11 +92,11 @@ pub enum HookConflict {
     NothingToMatch,
     /// `pipe_output` at the end of a session.
     #[error("`pipe_output` reaches no agent at the end of a session")]
-    NobodyReads,
+    NoReader,
 }
 
 impl Hook {
-    /// The fields that contradict each other, each with the key to note it at.
+    /// The fields that contradict each other, each with the key to report it at.
     pub fn conflicts(&self) -> Vec<(&'static str, HookConflict)> {
         let mut found = Vec::new();
         let pattern = &self.pattern;
@@ -104,7 +104,7 @@ impl Hook {
             || matches!(self.on_exhausted, Some(Exhausted::Abort | Exhausted::Block));
         let asks_a_person = matches!(self.action, Action::Webhook(_));
         if self.awaits == Some(false) && waits_for_result && !asks_a_person {
-            found.push(("await", HookConflict::NobodyWaits));
+            found.push(("await", HookConflict::NotAwaited));
         }
         let blocks_on_failure = self.on_failure == Some(OnFailure::Block);
         let asks_to_block = blocks_on_failure || self.on_exhausted == Some(Exhausted::Block);
@@ -121,7 +121,7 @@ impl Hook {
         let only_at_the_end = !pattern.points.is_empty()
             && pattern.points.iter().all(|point| EventName::SESSION_END == point.event.into());
         if self.pipe_output && only_at_the_end {
-            found.push(("pipe_output", HookConflict::NobodyReads));
+            found.push(("pipe_output", HookConflict::NoReader));
         }
         found
     }

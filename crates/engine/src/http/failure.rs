@@ -1,9 +1,9 @@
-//! [`SendError`]: why nothing came back.
+//! [`SendError`]: why there is no response.
 
 use std::error::Error;
 use std::io;
 
-/// Why a request had no response. No variant holds the address it went to: that may be a secret.
+/// Why a request has no response. No variant holds the address: it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("the address is not a valid URL: {cause}")]
@@ -33,7 +33,7 @@ pub(crate) enum SendError {
 }
 
 impl SendError {
-    /// Whether trying again could help.
+    /// Whether a retry could help.
     pub(crate) fn may_retry(&self) -> bool {
         match self {
             SendError::NotConnected { .. }
@@ -59,7 +59,7 @@ impl SendError {
             }
             innermost = inner;
         }
-        // The innermost cause: what stands around it names the address.
+        // The innermost cause: the outer ones name the address.
         let cause = match innermost.downcast_ref::<reqwest::Error>() {
             Some(error) if error.is_timeout() => "it took too long".to_owned(),
             _ => innermost.to_string(),
@@ -72,7 +72,7 @@ impl SendError {
     }
 }
 
-/// TLS errors come wrapped in those of the connection.
+/// The TLS error, which is wrapped in those of the connection.
 fn of_tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     if let Some(tls) = error.downcast_ref() {
         return Some(tls);

@@ -1,12 +1,13 @@
-//! [`HostNames`]: the addresses of a host, from `/etc/hosts` and the DNS servers of `/etc/resolv.conf`.
+//! [`HostNames`]: the addresses of a host, from `/etc/hosts` and the DNS servers of
+//! `/etc/resolv.conf`.
 //!
-//! The C library's lookup is not used: it loads the libraries that `/etc/nsswitch.conf` names into this
-//! process, also into one that is linked statically, from folders that `LD_LIBRARY_PATH` names. A
-//! repository that sets this variable would run its code inside the guard. `docs/decisions/022-static-linking.md` says
-//! what is given up.
+//! The C library's lookup is not used: it loads the libraries that `/etc/nsswitch.conf` names into
+//! this process, even a statically linked one, from the folders in `LD_LIBRARY_PATH`. A repository
+//! that sets this variable would run its code inside the guard.
+//! `docs/decisions/022-static-linking.md` says what is given up.
 //!
-//! Both files are read for every lookup, so that a change of the network counts at once. Connections are
-//! kept, so lookups are rare.
+//! Both files are read for every lookup, so that a change of the network counts at once.
+//! Connections are kept, so lookups are rare.
 
 mod dns;
 mod hosts_file;
@@ -23,22 +24,21 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::limits::{HOSTS_BYTES_MAX, RESOLVER_BYTES_MAX};
 use resolver_file::ResolverFile;
 
-/// Looks up hosts by their names.
 #[derive(Debug, Clone)]
 pub(super) struct HostNames {
     files: Arc<NameFiles>,
 }
 
-/// Where the system says which hosts there are.
+/// The system's files about hosts.
 #[derive(Debug)]
 struct NameFiles {
     hosts: PathBuf,
     resolver: PathBuf,
-    /// The port at which DNS servers listen.
+    /// The port of DNS servers.
     dns_port: u16,
 }
 
-/// Why a host has no address. The host's name is not in it: an address may be a secret.
+/// Why a host has no address. It does not contain the host's name: an address may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum NameError {
     #[error("unknown host: neither /etc/hosts nor a DNS server knows its name")]
@@ -52,7 +52,7 @@ enum NameError {
 }
 
 impl HostNames {
-    /// From the files of this system.
+    /// Uses the files of this system.
     pub(super) fn of_system() -> Self {
         let (hosts, resolver) = ("/etc/hosts".into(), "/etc/resolv.conf".into());
         Self { files: Arc::new(NameFiles { hosts, resolver, dns_port: 53 }) }
@@ -71,13 +71,13 @@ impl Resolve for HostNames {
 }
 
 impl NameFiles {
-    /// The addresses of this host, those first that should be tried first; at least one.
+    /// The addresses of this host, in the order in which to try them; at least one.
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NameError> {
         let listed = hosts_file::addresses(&read(&self.hosts, HOSTS_BYTES_MAX)?, host);
         if !listed.is_empty() {
             return Ok(listed);
         }
-        // No server may be asked for these names (RFC 6761).
+        // RFC 6761 forbids asking a server for these names.
         if is_localhost(host) {
             return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }
@@ -88,7 +88,7 @@ impl NameFiles {
     }
 }
 
-/// The text of a file; empty if there is no such file, as for the C library.
+/// The text of a file; empty if it does not exist, as for the C library.
 fn read(path: &Path, bytes_max: u64) -> Result<String, NameError> {
     let unreadable = |error: io::Error| NameError::Unreadable {
         file: path.to_owned(),
@@ -108,13 +108,13 @@ fn is_localhost(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Whether the system knows a way to this address. Nothing is sent.
+/// Whether the system has a route to this address. Nothing is sent.
 fn has_route(ip: IpAddr) -> bool {
     let any: IpAddr = match ip {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    // The port does not matter: no packet leaves.
+    // The port does not matter: no packet is sent.
     UdpSocket::bind((any, 0)).is_ok_and(|socket| socket.connect((ip, 9)).is_ok())
 }
 

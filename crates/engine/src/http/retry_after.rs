@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// How long to wait; `None` for what is neither, and for a date that has passed.
+/// The delay; `None` for an invalid value, and for a date in the past.
 pub(super) fn read(value: &str) -> Option<Duration> {
     read_at(value.trim(), Timestamp::now())
 }
@@ -14,7 +14,7 @@ fn read_at(value: &str, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(Duration::from_secs(seconds));
     }
-    // HTTP's dates are mail's, with a name in place of an offset.
+    // HTTP dates are mail dates, with a zone name in place of an offset.
     let until = DateTimeParser::new().parse_timestamp(value).ok()?;
     Duration::try_from(until.duration_since(now)).ok()
 }

@@ -1,5 +1,5 @@
-//! The ports' in-memory versions: for tests, for embedders who need no more, and for commands that
-//! keep no session.
+//! In-memory versions of the ports: for tests, for embedders who need no more, and for commands
+//! without a session.
 
 mod waits;
 
@@ -18,28 +18,28 @@ use crate::chain::Chain;
 use crate::hook::SpawnDir;
 use crate::limits::{JOURNAL_EVENTS_MAX, SESSIONS_MAX};
 use crate::variables::Carried;
-pub use waits::{InMemoryWaits, NobodyToAsk};
+pub use waits::{InMemoryWaits, NoApprover};
 
 impl Default for Ports {
-    /// Nothing is journalled, a session is remembered as long as the program runs, nobody can be
+    /// Nothing is journalled, sessions are remembered as long as the program runs, no person can be
     /// asked, and there are no pipelines.
     fn default() -> Self {
         Self {
             journal: Arc::new(NoJournal),
             memory: Arc::new(InMemoryMemory::default()),
-            waits: Arc::new(NobodyToAsk),
+            waits: Arc::new(NoApprover),
             pipelines: Arc::new(NoPipelines),
             clock: Arc::new(SystemClock),
         }
     }
 }
 
-/// A lock is only ever held for a few lines that cannot leave half a change behind.
+/// Ignores poisoning: a lock is only held for a few lines that cannot leave half a change behind.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes nothing down.
+/// Discards all run events.
 #[derive(Debug, Default)]
 pub struct NoJournal;
 
@@ -85,7 +85,7 @@ pub struct InMemoryMemory {
 
 #[derive(Debug, Default)]
 struct RememberedSessions {
-    /// When it was used last, and what it remembers.
+    /// The time of its last use, and what it remembers.
     all: HashMap<String, (u64, Remembered)>,
     uses: u64,
 }
@@ -106,14 +106,14 @@ impl RememberedSessions {
 }
 
 impl InMemoryMemory {
-    /// A memory in which one session remembers this already.
+    /// A memory in which one session already remembers this.
     pub fn with(session: &str, remembered: Remembered) -> Self {
         let memory = Self::default();
         *locked(&memory.sessions).remembered(session) = remembered;
         memory
     }
 
-    /// What hooks of this session left for whoever comes next. Nothing is handed out by asking.
+    /// What hooks of this session left for later ones. Late answers stay where they are.
     pub fn carried(&self, session: &str) -> Carried {
         let sessions = locked(&self.sessions);
         sessions.all.get(session).map(|(_, known)| known.carried.clone()).unwrap_or_default()
@@ -138,7 +138,7 @@ impl Memory for InMemoryMemory {
     }
 }
 
-/// Starts none.
+/// Every start fails.
 #[derive(Debug, Default)]
 pub struct NoPipelines;
 
@@ -150,7 +150,7 @@ impl Pipelines for NoPipelines {
     }
 }
 
-/// Pipelines that give what they were told to give.
+/// Pipelines with prepared results.
 #[derive(Debug, Default)]
 pub struct InMemoryPipelines {
     ends: Mutex<HashMap<String, VecDeque<ChildEnd>>>,
@@ -158,19 +158,19 @@ pub struct InMemoryPipelines {
 }
 
 impl InMemoryPipelines {
-    /// A pipeline of this name completes and gives this output.
+    /// Makes a pipeline of this name complete with this output.
     pub fn add(&self, pipeline: &str, output: Value) {
         let (what, output) = (format!("{pipeline} completed"), Some(output));
         self.add_end(pipeline, ChildEnd { completed: true, what, output });
     }
 
-    /// A pipeline of this name comes to this end: the first one that was added the first time, and the
-    /// last one from then on.
+    /// Makes a pipeline of this name end like this: the first end that was added counts for the
+    /// first run, and the last one for all further runs.
     pub fn add_end(&self, pipeline: &str, end: ChildEnd) {
         locked(&self.ends).entry(pipeline.to_owned()).or_default().push_back(end);
     }
 
-    /// What was started, oldest first.
+    /// The started children, oldest first.
     pub fn started(&self) -> Vec<Child> {
         locked(&self.started).clone()
     }
@@ -189,8 +189,8 @@ impl Pipelines for InMemoryPipelines {
     }
 }
 
-/// A child without inputs that no hook has started.
-pub fn child_of_nobody(pipeline: &str) -> Child {
+/// A child without inputs, for examples and tests.
+pub fn sample_child(pipeline: &str) -> Child {
     Child {
         pipeline: pipeline.to_owned(),
         inputs: Map::new(),
@@ -209,14 +209,14 @@ pub fn child_of_nobody(pipeline: &str) -> Child {
     }
 }
 
-/// Fires nothing, remembers what was asked for, lets everything pass.
+/// Fires nothing, records the calls, and lets everything pass.
 #[derive(Debug, Default)]
 pub struct InMemoryFire {
     fired: Mutex<Vec<(Event, Chain)>>,
 }
 
 impl InMemoryFire {
-    /// What was fired, oldest first.
+    /// The fired events, oldest first.
     pub fn fired(&self) -> Vec<(Event, Chain)> {
         locked(&self.fired).clone()
     }
@@ -243,19 +243,19 @@ fn written(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// A clock that is moved by hand.
+/// A clock that is set by hand.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     now: Mutex<String>,
 }
 
 impl ManualClock {
-    /// A clock that stands at this time.
+    /// A clock that shows this time.
     pub fn at(now: &str) -> Self {
         Self { now: Mutex::new(now.to_owned()) }
     }
 
-    /// Moves it.
+    /// Sets the time.
     pub fn set(&self, now: &str) {
         *locked(&self.now) = now.to_owned();
     }
@@ -323,10 +323,10 @@ mod tests {
     async fn pipelines_firings_and_clocks_do_what_they_are_told() {
         let pipelines = InMemoryPipelines::default();
         pipelines.add("review", json!({ "status": "ok" }));
-        let ended = pipelines.start(child_of_nobody("review")).await.expect("it is known");
+        let ended = pipelines.start(sample_child("review")).await.expect("it is known");
         assert_eq!((ended.completed, ended.output), (true, Some(json!({ "status": "ok" }))));
-        assert!(pipelines.start(child_of_nobody("nope")).await.is_err());
-        assert!(NoPipelines.start(child_of_nobody("review")).await.is_err());
+        assert!(pipelines.start(sample_child("nope")).await.is_err());
+        assert!(NoPipelines.start(sample_child("review")).await.is_err());
         assert_eq!(pipelines.started().len(), 2);
 
         let fire = InMemoryFire::default();

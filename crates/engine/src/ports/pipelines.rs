@@ -12,17 +12,17 @@ use crate::hook::SpawnDir;
 
 /// Starts pipelines.
 ///
-/// Asked by every attempt of a hook that starts one. The attempt waits for the end, also where nothing
-/// waits for the hook.
+/// Called by every attempt of a hook that starts one. The attempt waits for the end, even if the
+/// hook runs in the background.
 ///
-/// It must promise to run the child to its end and to say what came of it, or why it did not run. When
-/// the child is asked to end ([`Child::end`]) it has to come to an end soon, and when the promise is
-/// dropped at once, with all that it has started. Everything that it starts carries
-/// [`StartedBy::run_id`] in its marker. A child that an earlier process began for the same hook in the
-/// same firing is taken up, not begun anew.
+/// An implementation must run the child to its end and return the result, or why it did not run.
+/// When the child is asked to end ([`Child::end`]), it must end soon; when the promise is dropped,
+/// it must end at once, with all that it has started. Everything that it starts carries
+/// [`StartedBy::run_id`] in its marker. A child that an earlier process began for the same hook in
+/// the same firing is resumed, not started again.
 ///
 /// ```
-/// use hookwright_engine::ports::memory::child_of_nobody;
+/// use hookwright_engine::ports::memory::sample_child;
 /// use hookwright_engine::ports::{Child, ChildEnd, NotRun, Pipelines, Promise};
 /// use hookwright_engine::serde_json::json;
 ///
@@ -49,54 +49,54 @@ use crate::hook::SpawnDir;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let ended = OnlyReviews.start(child_of_nobody("review")).await.expect("it is known");
+/// let ended = OnlyReviews.start(sample_child("review")).await.expect("it is known");
 /// assert_eq!(ended.output, Some(json!({ "read": 0 })));
-/// let refused = OnlyReviews.start(child_of_nobody("deploy")).await.expect_err("unknown");
+/// let refused = OnlyReviews.start(sample_child("deploy")).await.expect_err("unknown");
 /// assert_eq!(refused.cause, "there is no pipeline `deploy`");
 /// # }
 /// ```
 pub trait Pipelines: Send + Sync {
-    /// Runs a child to its end and says what came of it; the error says why it did not run.
+    /// Runs a child to its end and returns the result; the error says why it did not run.
     fn start(&self, child: Child) -> Promise<'_, Result<ChildEnd, NotRun>>;
 }
 
 /// A pipeline to start.
 #[derive(Debug, Clone)]
 pub struct Child {
-    /// Its name.
+    /// The pipeline's name.
     pub pipeline: String,
-    /// What it is given, secrets included that its author wrote there.
+    /// The inputs, including secrets that the configuration puts there.
     pub inputs: Map<String, Value>,
     /// Where its agent works.
     pub working_dir: SpawnDir,
-    /// Who starts it.
+    /// The hook that starts it.
     pub started_by: StartedBy,
-    /// By which it is asked to end.
+    /// Requests an early end.
     pub end: EndRequest,
 }
 
-/// The hook that starts a pipeline, and the firing that woke it.
+/// The hook that starts a pipeline, and its firing.
 #[derive(Debug, Clone)]
 pub struct StartedBy {
     /// The hook's id.
     pub hook: String,
-    /// Tells the hook from those of other files ([`Hook::key`](crate::Hook::key)).
+    /// Distinguishes the hook from those of other files ([`Hook::key`](crate::Hook::key)).
     pub key: String,
-    /// The file that the hook stands in: what it names is looked for beside that.
+    /// The hook's file: pipelines that it names are searched beside it.
     pub file: Arc<Path>,
-    /// The event.
+    /// The fired event.
     pub event: EventName,
-    /// The event's iteration; 0 where it has none.
+    /// The event's iteration; 0 if it has none.
     pub iteration: u64,
     /// The number of the firing within its session.
     pub firing: u64,
-    /// Whether the firing waits for the hook.
+    /// Whether the decision waits for the hook.
     pub awaited: bool,
     /// The marker of this attempt.
     pub run_id: String,
 }
 
-/// By which a child is asked to end. A handle: clones share everything.
+/// Requests a child's early end. Clones share everything.
 #[derive(Debug, Clone, Default)]
 pub struct EndRequest {
     asked: CancellationToken,
@@ -104,31 +104,31 @@ pub struct EndRequest {
 }
 
 impl EndRequest {
-    /// Asks for the end. The first reason counts.
+    /// Requests the end. The first reason counts.
     pub fn ask(&self, why: &str) {
         let _ = self.why.set(why.to_owned());
         self.asked.cancel();
     }
 
-    /// Is cancelled when the end has been asked for.
+    /// Cancelled when the end is requested.
     pub fn token(&self) -> &CancellationToken {
         &self.asked
     }
 
-    /// Why the end was asked for, if it was.
+    /// The reason, if the end was requested.
     pub fn why(&self) -> Option<&str> {
         self.why.get().map(String::as_str)
     }
 }
 
-/// How a child came to its end.
+/// How a child ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildEnd {
-    /// It has done what it was to do.
+    /// Whether it completed.
     pub completed: bool,
     /// How it ended, as a clause: `session x completed after 2 iterations`.
     pub what: String,
-    /// What it left.
+    /// The child's output.
     pub output: Option<Value>,
 }
 
@@ -137,6 +137,6 @@ pub struct ChildEnd {
 pub struct NotRun {
     /// As a clause: `there is no pipeline `x``.
     pub cause: String,
-    /// Whether trying again could help.
+    /// Whether a retry could help.
     pub may_retry: bool,
 }

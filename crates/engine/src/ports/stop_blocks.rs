@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::STOPPING_AGENTS_MAX;
 
-/// Stops that were blocked in a row with no work between them, for each agent of a session. An agent
-/// is known by its `agent_id`; the session's own has none.
+/// The number of stops blocked in a row with no work between them, for each agent of a session. An
+/// agent is identified by its `agent_id`; the session's own has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopBlocks(Vec<(String, u32)>);
 
 impl StopBlocks {
-    /// The agent in which an event happens.
+    /// The agent of an event.
     pub fn agent_of(event: &Event) -> &str {
         event.text("agent_id").unwrap_or_default()
     }
@@ -21,7 +21,7 @@ impl StopBlocks {
         self.0.iter().find(|(known, _)| known == agent).map_or(0, |(_, count)| *count)
     }
 
-    /// Counts anew. The agent that was counted longest ago makes room.
+    /// Sets the count. If there are too many agents, the one set longest ago is dropped.
     pub fn set(&mut self, agent: &str, count: u32) {
         self.0.retain(|(known, _)| known != agent);
         if count == 0 {

@@ -1,7 +1,7 @@
-//! [`Waits`]: a person's answer, and the questions that wait for one.
+//! [`Waits`]: a person's answer, and the open questions.
 //!
-//! A wait outlives the program that made it: it is stored with the request that asks for it before
-//! anything is sent, and a firing that is taken up after a crash finds it by its [`WaitKey`].
+//! A wait outlives the program that made it. It is stored together with its request before anything
+//! is sent, and a firing that is resumed after a crash finds it by its [`WaitKey`].
 
 use std::io;
 use std::time::Duration;
@@ -13,15 +13,17 @@ use super::Promise;
 
 /// A person's answer.
 ///
-/// Asked by webhooks with `await: true`, in this order: [`find`](Waits::find) where the firing may
-/// have been cut off before, else [`open`](Waits::open), which stores the wait together with the
-/// request; then the request is sent, and [`sent`](Waits::sent) says that it has arrived;
-/// [`decided`](Waits::decided) waits from before the sending on, so that an answer that is quicker than
-/// the request counts too. [`abandon`](Waits::abandon) ends a wait that nobody will take up.
+/// Webhooks with `await: true` call it in this order:
 ///
-/// It must promise that what it has answered `Ok` to is still there after a crash, that a wait is
-/// decided once, and that somebody listens for the answer when `find` or `open` returns. Each error
-/// is the hook's failure.
+/// 1. [`find`](Waits::find) if the firing may have been interrupted before, else
+///    [`open`](Waits::open), which stores the wait together with the request.
+/// 2. The request is sent, and [`sent`](Waits::sent) records that it has arrived.
+///    [`decided`](Waits::decided) already waits by then, so that an answer that overtakes the
+///    request counts too.
+/// 3. [`abandon`](Waits::abandon) ends a wait that will not be resumed.
+///
+/// An implementation must keep across a crash what it answered with `Ok`, decide a wait only once,
+/// and listen for the answer when `find` or `open` returns. Each error fails the hook.
 ///
 /// ```
 /// use hookwright_engine::ports::memory::InMemoryWaits;
@@ -46,31 +48,32 @@ use super::Promise;
 /// # }
 /// ```
 pub trait Waits: Send + Sync {
-    /// The wait that was stored under this key before a crash, whether it has been decided or not;
-    /// somebody listens for its answer again.
+    /// The wait stored under this key before a crash, decided or not. Starts listening for its
+    /// answer again.
     fn find<'a>(&'a self, key: &'a WaitKey) -> Promise<'a, io::Result<Option<OpenWait>>>;
 
-    /// Stores the wait with its request, synced, and makes sure that somebody listens for the answer.
-    /// Returns before anything is sent. Where a wait with the same key is there already, that one is
-    /// given instead; a wait without a key is always a new one.
+    /// Stores the wait with its request, synced, and starts listening for the answer. Returns
+    /// before anything is sent. If there is a wait with the same key, returns that one; a wait
+    /// without a key is always new.
     fn open(&self, wait: NewWait) -> Promise<'_, io::Result<OpenWait>>;
 
-    /// The request has arrived at its receiver (stored, synced): it is not sent again after a crash.
+    /// Records (stored, synced) that the request has arrived at its receiver: it is not sent again
+    /// after a crash.
     fn sent<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>>;
 
-    /// Waits for the decision; [`WaitEnd::TimedOut`] when the time is over. It may be dropped and
-    /// called again.
+    /// Waits for the decision; [`WaitEnd::TimedOut`] when the time is over. The future may be
+    /// dropped and the method called again.
     fn decided<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<WaitEnd>>;
 
-    /// Nobody waits any more: whoever answers is told so. A wait that has been decided stays so.
+    /// Ends the wait: later answers are refused. A decided wait stays decided.
     fn abandon<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>>;
 }
 
-/// A question that is to be stored.
+/// A question to store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewWait {
-    /// By what it is found again; `None` where nobody will take it up, so that it ends with whoever
-    /// asks.
+    /// The key by which it is found again; `None` if it cannot be resumed and ends with the process
+    /// that asks.
     pub key: Option<WaitKey>,
     /// The session's name, if there is one.
     pub session: Option<String>,
@@ -78,66 +81,66 @@ pub struct NewWait {
     pub hook: String,
     /// The event's canonical name.
     pub event: String,
-    /// What the event is about, where it says so: a tool, a stage.
+    /// The event's subject, if it has one: a tool, a stage.
     pub subject: Option<String>,
     /// The stage, within a pipeline.
     pub stage: Option<String>,
     /// The iteration, within a stage.
     pub iteration: Option<u64>,
-    /// The loop's or pipeline's name, where the event says it.
+    /// The loop's or pipeline's name, if the event has it.
     pub pipeline: Option<String>,
-    /// What is asked, in words for people; without secrets.
+    /// The question for people; without secrets.
     pub question: String,
     /// Words that the hook's own texts offer (`?action=word`), lower case.
     pub offered: Vec<String>,
-    /// What changed, one path each; without secrets.
+    /// The paths of changed files; without secrets.
     pub changed_files: Vec<String>,
-    /// What the stage has put out, one path each; without secrets.
+    /// The paths of the stage's outputs; without secrets.
     pub stage_outputs: Vec<String>,
     /// How long to wait.
     pub timeout: Duration,
-    /// The port that the hook wants to be answered at.
+    /// The port for the answer, if the hook is configured with one.
     pub port: Option<u16>,
-    /// The rendered request: secrets and the callback's address stand in it as references, which
-    /// are filled in when it is sent. Opaque to whoever stores it.
+    /// The rendered request. Secrets and the callback's address are references in it, filled in
+    /// when it is sent. Opaque to the store.
     pub request: Value,
 }
 
-/// A question that is stored and listened for.
+/// A stored question that can be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenWait {
-    /// Names it.
+    /// The wait's id.
     pub id: String,
-    /// Where it can be answered; holds the token, and so is shown but not journalled.
+    /// The address for the answer. It contains the token, so it is shown but not journalled.
     pub callback_url: String,
-    /// Since when it waits, ISO 8601 in UTC.
+    /// The time it was opened, ISO 8601 in UTC.
     pub since: String,
-    /// Until when, ISO 8601 in UTC.
+    /// The deadline, ISO 8601 in UTC.
     pub until: String,
-    /// The request as it was stored first; it is never rendered again.
+    /// The request as it was first stored; it is never rendered again.
     pub request: Value,
-    /// The request has arrived at its receiver before.
+    /// Whether the request has already arrived at its receiver.
     pub was_sent: bool,
-    /// What a person should know about the address: that its port is another, for example.
+    /// What a person should know about the address, for example that its port differs.
     pub notes: Vec<String>,
 }
 
-/// How a wait came to its end.
+/// How a wait ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WaitEnd {
-    /// Somebody has decided.
+    /// A person has decided.
     Decided {
         /// The whole answer: `{"action": …, "message": …}`.
         response: Value,
-        /// What its action means.
+        /// The meaning of its action.
         word: Word,
-        /// Who, as far as that is known.
+        /// Who decided, as far as known.
         by: String,
-        /// When, ISO 8601 in UTC.
+        /// The time, ISO 8601 in UTC.
         at: String,
     },
-    /// Nobody answered in time.
+    /// No answer came in time.
     TimedOut,
-    /// Nobody may answer any more.
+    /// The wait was ended without an answer.
     Abandoned,
 }

@@ -1,10 +1,12 @@
-//! The forms in which a secret's value shows up: as it is, escaped for JSON, percent-encoded.
+//! The forms in which a secret's value occurs: as it is, escaped for JSON, percent-encoded.
 //!
-//! Programs escape differently, so each of the two has several spellings: JSON with characters
-//! beyond ASCII as they are or as `\u00e9`, with `/` or `\/`, with `<` or `\u003c` where the text is
-//! made safe for HTML; percent-encoding with upper or lower
-//! case digits, with a space as `%20` or `+`, and with more or less kept as it is: nothing but RFC
-//! 3986's unreserved, what a path keeps, what browsers keep in a part of an address or in all of it.
+//! Programs escape differently, so each of the two has several spellings:
+//!
+//! - JSON with characters beyond ASCII as they are or as `\u00e9`, with `/` or `\/`, and with `<`
+//!   or `\u003c` if the text is made safe for HTML.
+//! - Percent-encoding with upper or lower case digits, with a space as `%20` or `+`, and with
+//!   different sets of unescaped characters: only RFC 3986's unreserved ones, those of a path, or
+//!   those that browsers keep in a part of an address or in all of it.
 
 /// Every form, without repetition.
 pub(super) fn forms(value: &str) -> Vec<String> {
@@ -30,21 +32,21 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Characters that writers of JSON put down as `\u00XX` although they need not: none; Go, Rails and
-/// PHP by its flags; Gson; .NET.
+/// Characters that JSON writers escape as `\u00XX` without need: none; Go, Rails and PHP by its
+/// flags; Gson; .NET.
 const ESCAPED_IN_JSON: [&str; 9] =
     ["", "<>", "&", "'", "&<>", "&<>'", "&<>'=", "&<>'\"", "&<>'\"+`"];
 
 const UNRESERVED: &[u8] = b"-._~";
 const KEPT_IN_PATHS: &[u8] = b"-._~/";
-/// As `encodeURIComponent` does it.
+/// The set of `encodeURIComponent`.
 const KEPT_IN_PARTS: &[u8] = b"-._~!'()*";
-/// As `encodeURI` does it.
+/// The set of `encodeURI`.
 const KEPT_IN_ADDRESSES: &[u8] = b"-._~!'()*;/?:@&=+$,#";
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 
-/// JSON text, with these characters as `\uXXXX`, and all beyond ASCII where `is_ascii` says so.
+/// JSON text with these characters as `\uXXXX`, and with `is_ascii` all beyond ASCII too.
 fn in_json(value: &str, escaped: &str, is_ascii: bool, digits: &[u8; 16]) -> String {
     let mut text = String::with_capacity(value.len());
     for character in value.chars() {
@@ -63,7 +65,7 @@ fn in_json(value: &str, escaped: &str, is_ascii: bool, digits: &[u8; 16]) -> Str
     text
 }
 
-/// Everything but letters, digits and what is `kept`, as `%XX`.
+/// Everything except letters, digits and the `kept` bytes, as `%XX`.
 fn percent_encoded(value: &str, kept: &[u8], digits: &[u8; 16]) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -78,7 +80,8 @@ fn percent_encoded(value: &str, kept: &[u8], digits: &[u8; 16]) -> String {
     text
 }
 
-/// A value as it stands within an address: percent-encoded, all but RFC 3986's unreserved.
+/// A value inside an address: everything is percent-encoded except RFC 3986's unreserved
+/// characters.
 pub(crate) fn for_url(value: &str) -> String {
     percent_encoded(value, UNRESERVED, UPPER)
 }

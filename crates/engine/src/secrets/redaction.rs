@@ -1,4 +1,4 @@
-//! [`Redaction`]: takes the values of secrets out of texts and streams.
+//! [`Redaction`]: removes the values of secrets from texts and streams.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use serde_json::{Map, Value};
 
 use super::forms::forms;
 
-/// Finds every form of every secret. Where several begin at one place, the longest counts.
+/// Finds every form of every secret. If several begin at one place, the longest counts.
 pub(crate) struct Redaction {
     search: AhoCorasick,
     patterns: Vec<SecretPattern>,
-    /// Bytes with which some form begins.
+    /// The first bytes of all forms.
     first_bytes: [bool; 256],
     bytes_max: usize,
 }
 
-/// Whether more bytes follow those that are there.
+/// Whether more bytes will follow.
 #[derive(Clone, Copy)]
 enum Rest {
     MayCome,
@@ -35,7 +35,7 @@ impl Redaction {
         Self::showing(secrets.iter().map(|(name, value)| (&**value, format!("[secret {name}]"))))
     }
 
-    /// Hides these values, each behind what is shown for it.
+    /// Hides these values, each behind its replacement.
     pub(super) fn showing<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Self {
         let patterns: Vec<SecretPattern> = values
             .filter(|(value, _)| !value.is_empty())
@@ -57,13 +57,13 @@ impl Redaction {
         Self { search, patterns, first_bytes, bytes_max }
     }
 
-    /// What a stream has to pass.
+    /// A filter for one stream.
     #[cfg(feature = "http")]
     pub(crate) fn stream(hidden: &Arc<Self>) -> impl OutputFilter + use<> {
         RedactedStream::new(Arc::clone(hidden))
     }
 
-    /// The text without any of them.
+    /// The redacted text.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.search.is_match(text) {
             return Cow::Borrowed(text);
@@ -92,8 +92,8 @@ impl Redaction {
         }
     }
 
-    /// Puts what is decided behind `out`, and returns where it ends: what is there from then on could
-    /// still become a secret by what comes next.
+    /// Appends the part of `bytes` that is decided to `out`, and returns where it ends. The bytes
+    /// after that may be the beginning of a secret.
     fn pass(&self, bytes: &[u8], out: &mut Vec<u8>, rest: Rest) -> usize {
         let mut at = 0;
         loop {
@@ -102,7 +102,7 @@ impl Redaction {
                 Rest::MayCome => self.open_from(bytes, at),
             };
             match self.search.find(Input::new(bytes).range(at..)) {
-                // A longer one could begin where this one does.
+                // A longer one could begin at the same place.
                 Some(found) if found.start() < open => {
                     out.extend_from_slice(&bytes[at..found.start()]);
                     out.extend_from_slice(self.patterns[found.pattern()].shown_as.as_bytes());
@@ -116,7 +116,7 @@ impl Redaction {
         }
     }
 
-    /// The first place from which all that is there is only the beginning of some form.
+    /// The first place from which all remaining bytes are the beginning of some form.
     fn open_from(&self, bytes: &[u8], at: usize) -> usize {
         let from = at.max(bytes.len().saturating_sub(self.bytes_max.saturating_sub(1)));
         let is_open = |place: &usize| {
@@ -130,7 +130,7 @@ impl Redaction {
     }
 }
 
-/// Two keys that hid two secrets of one name must both stay.
+/// Two keys that are equal after redaction must both be kept.
 fn insert(map: &mut Map<String, Value>, key: String, value: Value) {
     let mut free = key.clone();
     let mut number = 2;
@@ -141,10 +141,10 @@ fn insert(map: &mut Map<String, Value>, key: String, value: Value) {
     map.insert(free, value);
 }
 
-/// Redaction of output that comes in pieces: a secret that is split between two reads is found.
+/// Redacts output that comes in pieces: a secret that is split between two reads is found.
 pub(super) struct RedactedStream {
     redaction: Arc<Redaction>,
-    /// What could be the beginning of a secret.
+    /// Bytes that could be the beginning of a secret.
     held: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! [`CommandText`]: a command's text, and the references into JSON values that stand in it.
+//! [`CommandText`]: a command's text, and its references into JSON values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use super::{GENERATED, Quoting, ShellPlace, TemplateError, places, rewrite};
 use crate::policy::Wire;
 use crate::variables;
 
-/// A command as it will be given to the shell.
+/// A command for the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandText {
     source: Box<str>,
-    /// The text with its references replaced, where there are any.
+    /// The text with its references replaced, if it has any.
     rewritten: Option<Box<RewrittenText>>,
-    /// The same with its `{{x}}` placed, in dialects that have them.
+    /// The text with its `{{x}}` placed, in dialects that have them.
     templates: Option<Box<Templates>>,
 }
 
@@ -30,42 +30,42 @@ struct RewrittenText {
 /// `${TOOL_INPUT.command}`: a path into the JSON value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathReference {
-    /// The generated variable that stands for it in the text.
+    /// The generated variable that replaces it in the text.
     pub generated: String,
-    /// The variable.
+    /// The referenced variable.
     pub variable: String,
     /// Keys and indexes, outermost first.
     pub path: Vec<String>,
 }
 
-/// A reference that can mean nothing.
+/// An invalid reference in a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// `${NOBODY.x}`: there is no such variable.
+    /// `${NO_SUCH.x}`: there is no such variable.
     #[error("unknown variable `{name}`")]
     UnknownVariable {
-        /// The name.
+        /// The variable's name.
         name: String,
-        /// Where it stands in the text.
+        /// The range in the text.
         at: Range<usize>,
-        /// A known name that is close.
+        /// The most similar known name.
         nearest: Option<String>,
     },
-    /// `(( ${TOOL_INPUT.n} > 3 ))`: there the shell evaluates the value again, as code.
+    /// `(( ${TOOL_INPUT.n} > 3 ))`: the shell evaluates the value again there, as code.
     #[error("the shell evaluates `{reference}` again here, so a value could run commands")]
     EvaluatedAgain {
-        /// The reference as it is written.
+        /// The reference as written.
         reference: String,
-        /// Where it stands in the text.
+        /// The range in the text.
         at: Range<usize>,
     },
-    /// A `{{x}}` that cannot stand where it stands.
+    /// A `{{x}}` in a place where it is not allowed.
     #[error("{0}")]
     Template(TemplateError),
 }
 
 impl CommandText {
-    /// Reads a command of a dialect: like [`CommandText::new`], and `{{x}}` is placed where the
+    /// Reads a command of a dialect: like [`CommandText::new`], and `{{x}}` is placed if the
     /// dialect knows the name.
     pub fn of_dialect(source: &str, wire: &dyn Wire) -> Result<Self, TextError> {
         let plain = Self::new(source)?;
@@ -73,7 +73,7 @@ impl CommandText {
             return Ok(plain);
         }
         let known = |name: &str| wire.reference(name);
-        // Judged as its author wrote it, so that the place of a fault is the author's.
+        // Checked as written, so that the place of a fault refers to the author's text.
         let placed = rewrite(source, &known).map_err(TextError::Template)?;
         if placed.references().is_empty() {
             return Ok(plain);
@@ -85,7 +85,7 @@ impl CommandText {
         Ok(Self { templates: Some(Box::new(placed)), ..plain })
     }
 
-    /// Reads a command. Its text stays as it is, `${A.b}` excepted.
+    /// Reads a command. Its text stays unchanged, except for `${A.b}`.
     pub fn new(source: &str) -> Result<Self, TextError> {
         let mut text = String::new();
         let mut references: Vec<PathReference> = Vec::new();
@@ -93,7 +93,7 @@ impl CommandText {
         let found: Vec<FoundReference> = find_references(source).collect();
         let standing = standing(source, &found);
         for (found, standing) in found.into_iter().zip(standing) {
-            // There it is no reference, but somebody else's text: a program in another language.
+            // Not a reference, but part of a program in another language.
             if standing == ReferenceUse::Literal {
                 continue;
             }
@@ -134,22 +134,22 @@ impl CommandText {
         Ok(Self { source: source.into(), rewritten, templates: None })
     }
 
-    /// A command in which nothing is ours: its text stays as it is, whatever stands there.
+    /// A command without references: its text stays unchanged, whatever it contains.
     pub fn literal(source: &str) -> Self {
         Self { source: source.into(), rewritten: None, templates: None }
     }
 
-    /// The text as its author wrote it.
+    /// The text as written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The text that the shell gets, where there is no `{{x}}` in it.
+    /// The text for the shell, if it has no `{{x}}`.
     pub fn for_shell(&self) -> &str {
         self.rewritten.as_ref().map_or(&self.source, |rewritten| &rewritten.text)
     }
 
-    /// The text that the shell gets at an event, and the variables for its `{{x}}`.
+    /// The text for the shell at an event, and the variables for its `{{x}}`.
     pub fn filled(&self, wire: &dyn Wire, event: &Event) -> Filled<'_> {
         match &self.templates {
             Some(placed) => placed.fill(&|name| wire.value(name, event)),
@@ -157,7 +157,7 @@ impl CommandText {
         }
     }
 
-    /// The text with variables of ours in place of its `{{x}}`; `None` if one of them has none.
+    /// The text with built-in variables in place of its `{{x}}`; `None` if one of them has none.
     pub fn with_variables(
         &self,
         variable: &dyn Fn(&str) -> Option<&'static str>,
@@ -169,17 +169,17 @@ impl CommandText {
         }
     }
 
-    /// The name between the braces that a generated variable stands for.
+    /// The name in braces that a generated variable replaces.
     pub fn template_of(&self, generated: &str) -> Option<&str> {
         let placed = self.templates.as_ref()?.references().iter();
-        let stands_for = |own: &&GeneratedReference| {
+        let is_generated = |own: &&GeneratedReference| {
             let element = generated.strip_prefix(own.generated.as_str());
             element.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        placed.filter(stands_for).map(|own| own.name.as_str()).next()
+        placed.filter(is_generated).map(|own| own.name.as_str()).next()
     }
 
-    /// The references that stand in it, each once.
+    /// Its references, each once.
     pub fn references(&self) -> &[PathReference] {
         self.rewritten.as_ref().map_or(&[], |rewritten| &rewritten.references)
     }
@@ -191,13 +191,13 @@ impl CommandText {
         })
     }
 
-    /// Whether the variable's name stands in it at all: `$NAME`, `printenv NAME`, a program in
+    /// Whether the text contains the variable's name at all: `$NAME`, `printenv NAME`, a program in
     /// another language.
     pub fn mentions(&self, variable: &str) -> bool {
         self.words(variable).any(|before| !before.ends_with(is_of_a_name))
     }
 
-    /// What stands before each place where a name ends like this one.
+    /// The text before each place where a name ends like this one.
     fn words<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let text = self.for_shell();
         text.match_indices(name).filter_map(move |(at, name)| {
@@ -211,12 +211,12 @@ fn is_of_a_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// What the shell does with a reference where it stands.
+/// What the shell does with a reference at its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReferenceUse {
-    /// Puts its value there.
+    /// Replaces it by its value.
     Replaced,
-    /// Leaves it as it is: single quotes, a backslash before it, a comment.
+    /// Leaves it unchanged: single quotes, a backslash before it, a comment.
     Literal,
     /// Evaluates its value again, as code.
     EvaluatedAgain,
@@ -229,7 +229,7 @@ fn standing(text: &str, found: &[FoundReference]) -> Vec<ReferenceUse> {
     let ranges: Vec<Range<usize>> = found.iter().map(|found| found.whole.clone()).collect();
     match places(text, &ranges) {
         Ok(places) if places.len() == ranges.len() => places.iter().map(of_place).collect(),
-        // A text that the lexer cannot place is the shell's affair; what is plain to see is not.
+        // The shell judges a text that the lexer cannot read, but obvious cases are found anyway.
         Ok(_) | Err(_) => ranges
             .iter()
             .map(|range| match is_evaluated_again(text, range) {
@@ -253,8 +253,8 @@ fn of_place(place: &ShellPlace) -> ReferenceUse {
     }
 }
 
-/// Whether a reference stands where a shell evaluates values again: in arithmetic, or beside a
-/// comparison of numbers within `[[ ]]`. Judged by the text around it alone.
+/// Whether the shell evaluates the value of a reference again: in arithmetic, or beside a
+/// comparison of numbers within `[[ ]]`. Judged by the surrounding text alone.
 fn is_evaluated_again(text: &str, whole: &Range<usize>) -> bool {
     let before = &text[..whole.start];
     if is_in_arithmetic(before) {
@@ -264,7 +264,7 @@ fn is_evaluated_again(text: &str, whole: &Range<usize>) -> bool {
     if words_of_let.split_whitespace().take(2).any(|word| word == "let") {
         return true;
     }
-    // `[[` and `]]` are words; `[[:space:]]` is none of them.
+    // `[[` and `]]` are words; `[[:space:]]` is neither.
     let opens = before
         .match_indices("[[")
         .filter(|(at, _)| before[at + 2..].starts_with(char::is_whitespace));
@@ -282,7 +282,8 @@ fn is_evaluated_again(text: &str, whole: &Range<usize>) -> bool {
 
 const NUMBER_TESTS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-/// Whether a `((` is still open at the end of this text. `))` also ends two that are no arithmetic.
+/// Whether a `((` is still open at the end of this text. `))` also closes two parentheses that are
+/// not arithmetic.
 fn is_in_arithmetic(before: &str) -> bool {
     let mut open: Vec<bool> = Vec::new();
     let mut letters = before.chars().peekable();

@@ -1,4 +1,4 @@
-//! JSON that holds values: a webhook's body, a pipeline's inputs.
+//! JSON with references: a webhook's body, a pipeline's inputs.
 //!
 //! Values are placed inside the parsed JSON, as texts: no value can close a quote or add a key.
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::{FillError, FilledText, Filling, Revealing, TextTemplate, ValueWriting};
 use crate::secrets::Secrets;
 
-/// JSON whose texts hold references. Keys are taken as they are.
+/// JSON whose texts contain references. Keys are literal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JsonTemplate {
-    /// Nothing in it refers to anything.
+    /// JSON without references.
     Constant(Value),
     /// A text with references.
     Text(TextTemplate),
@@ -21,11 +21,11 @@ pub enum JsonTemplate {
     Object(Vec<(String, JsonTemplate)>),
 }
 
-/// JSON with its values, secrets still by name. It can be stored.
+/// JSON with its values filled in, secrets still by name. It can be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FilledJson {
-    /// Nothing in it was filled.
+    /// JSON without filled-in values.
     Constant(Value),
     /// A text.
     Text(FilledText),
@@ -51,7 +51,7 @@ impl JsonTemplate {
         if template.names().is_empty() { Self::Constant(value.clone()) } else { template }
     }
 
-    /// The names that stand in it.
+    /// The names that it references.
     pub fn names(&self) -> Vec<&str> {
         match self {
             Self::Constant(_) => Vec::new(),
@@ -61,7 +61,7 @@ impl JsonTemplate {
         }
     }
 
-    /// The JSON as its author wrote it.
+    /// The JSON as written.
     pub fn source(&self) -> Value {
         match self {
             Self::Constant(value) => value.clone(),
@@ -73,7 +73,7 @@ impl JsonTemplate {
         }
     }
 
-    /// The JSON with its values, secrets still by name.
+    /// Fills in the values; secrets stay names.
     pub fn fill(&self, filling: &Filling<'_>) -> Result<FilledJson, FillError> {
         Ok(match self {
             Self::Constant(value) => FilledJson::Constant(value.clone()),
@@ -91,17 +91,18 @@ impl JsonTemplate {
 }
 
 impl FilledJson {
-    /// All of it, for whoever it is meant for. A secret that is gone meanwhile is an error.
+    /// The whole JSON, including secrets, for its receiver. A secret that no longer exists is an
+    /// error.
     pub fn reveal(&self, secrets: &Secrets) -> Result<Value, FillError> {
         self.made(&|text| text.reveal(secrets))
     }
 
-    /// The same where a person can answer.
+    /// Like [`Self::reveal`], and also fills in the address for a person's answer.
     pub fn reveal_all(&self, revealing: Revealing<'_>) -> Result<Value, FillError> {
         self.made(&|text| text.reveal_all(revealing))
     }
 
-    /// Whether the address at which a person can answer stands in it.
+    /// Whether it contains the address for a person's answer.
     pub fn names_callback(&self) -> bool {
         match self {
             Self::Constant(_) => false,
@@ -111,7 +112,7 @@ impl FilledJson {
         }
     }
 
-    /// What may be seen: everything but secrets.
+    /// Everything except secrets, for display.
     pub fn redacted(&self) -> Value {
         self.made(&|text| Ok(text.redacted())).unwrap_or_default()
     }

@@ -1,24 +1,27 @@
-//! Where in a shell command something stands.
+//! How the shell reads each place of a command.
 //!
-//! [`places`] reads command text as bash and dash do and says, for each range it is asked about, how
-//! the shell reads it there: quoted or not, and whether the shell evaluates what stands there once
-//! more. What it can't place is a [`LexError`], never a guess; where bash and dash differ, or where
-//! what runs depends on values, it takes the side on which nothing can run.
+//! [`places`] reads command text as bash and dash do and says, for each given range, how the shell
+//! reads it: quoted or not, and whether the shell evaluates the value there again. Text that it
+//! can't place is a [`LexError`], never a guess. Where bash and dash differ, or where values
+//! determine what runs, it assumes the case in which nothing can run.
 //!
-//! The promise is about the place: what stands there is never evaluated by where it stands. A value is
-//! followed a little further, where that can be seen in the text: through assignments
-//! (`x=…; eval "$x"`), and through pipes, here-documents and redirections to an interpreter that reads
-//! its program, also in and behind compound commands. Where functions, aliases or `>(…)` stand
-//! between, everything that may meet is taken to meet. Not followed is what a command makes of a value
-//! it was given: `read`, a function's arguments, a file, the output of `$( … )`, a program of
-//! the author's own.
+//! The guarantee is about the place: a value is never evaluated because of its place. A value is
+//! also followed a little further if the text shows the way: through assignments (`x=…; eval
+//! "$x"`), and through pipes, here-documents and redirections to an interpreter that reads its
+//! program, also in and after compound commands. With functions, aliases or `>(…)` in between,
+//! everything that may meet is assumed to meet. It does not follow what a command makes of a value:
+//! `read`, a function's arguments, a file, the output of `$( … )`, a program of the author.
 //!
-//! One pass over the bytes, no text is copied. `commands.rs` reads lists of commands, `compound.rs` and
-//! `conditional.rs` what reserved words begin, `words.rs` words and quotes, `expansions.rs` and
-//! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs`
-//! and `declarations.rs` know the commands that evaluate their arguments, and `programs.rs` those that
-//! take a program as an argument or read one; `following.rs` says where values go from there, and
-//! `bare_names.rs` finds the variables that are evaluated without a `$`.
+//! The lexer makes one pass over the bytes and copies no text. Its files:
+//!
+//! - `commands.rs`: lists of commands; `compound.rs` and `conditional.rs`: what reserved words
+//!   begin.
+//! - `words.rs`: words and quotes; `expansions.rs` and `parameters.rs`: what begins with `$` or a
+//!   backtick; `here_documents.rs`: their bodies.
+//! - `meaning.rs` and `declarations.rs`: commands that evaluate their arguments; `programs.rs`:
+//!   those that take a program as an argument or read one.
+//! - `following.rs`: where values go from there; `bare_names.rs`: variables that are evaluated
+//!   without a `$`.
 
 use std::ops::Range;
 
@@ -42,11 +45,11 @@ use bare_names::Searched;
 use following::{Assignment, Attribute, Attributed, ProgramSource};
 pub use place::{Evaluation, LexError, Quoting, ShellPlace, Trouble};
 
-/// How deep substitutions, subshells and expansions may stand in each other.
+/// How deep substitutions, subshells and expansions may nest.
 const DEPTH_MAX: usize = 48;
 
-/// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
-/// backslashes nor white space: each is taken as one thing, whatever characters it has.
+/// How the shell reads each of `ranges`. They are in order, don't overlap, and contain neither
+/// quotes, backslashes nor white space: each is treated as one unit, whatever its characters.
 pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<ShellPlace>, LexError> {
     let lexed = ShellLexer::new(text, ranges, false).run()?;
     Ok(lexed
@@ -57,38 +60,37 @@ pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<ShellPlace>, Le
         .collect())
 }
 
-/// Everything a text says about variables: where each stands, and which ones it sets itself.
+/// All variables of a text: the place of each, and which ones the text sets itself.
 pub(super) fn variables(text: &str) -> Result<Lexed, LexError> {
     ShellLexer::new(text, &[], true).run()
 }
 
-/// What was found in a text.
 pub(super) struct Lexed {
     /// In the order of the text.
     pub(super) marks: Vec<LexedMark>,
     /// The names of the variables that the command sets.
     pub(super) set: Vec<Range<usize>>,
-    /// Whether it may set others too, whose names we can't see: `eval`, `source`.
+    /// Whether it may set others too, with unknown names: `eval`, `source`.
     pub(super) sets_others: bool,
 }
 
-/// Something whose place is of interest.
+/// A place of interest.
 #[derive(Debug, Clone)]
 pub(super) struct LexedMark {
     pub(super) at: Range<usize>,
     pub(super) subject: MarkSubject,
     pub(super) place: ShellPlace,
-    /// An argument of a program that has variables of its own: what `$X` is in single quotes there
-    /// is that program's business.
+    /// An argument of a program with variables of its own: `$X` in single quotes there belongs to
+    /// that program.
     pub(super) is_foreign: bool,
-    /// How many lists of commands stand around it.
+    /// How many lists of commands enclose it.
     level: usize,
 }
 
-/// What stands at a [`LexedMark`].
+/// What a [`LexedMark`] is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MarkSubject {
-    /// One of the ranges we were asked about.
+    /// One of the given ranges.
     Asked,
     /// `$X`, `${X…}`, or `X` in arithmetic.
     Variable { name: Range<usize>, form: LookupForm },
@@ -97,15 +99,15 @@ pub(super) enum MarkSubject {
 /// How a variable is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookupForm {
-    /// Its value is wanted.
+    /// For its value.
     Value,
-    /// Only its length, or whether it is set.
+    /// Only for its length, or whether it is set.
     Measured,
-    /// Its value, or something else where it isn't set.
+    /// For its value, or a default if it isn't set.
     Defaulted,
-    /// Its value as a name (`${!X}`) or as a prompt (`${X@P}`): evaluated.
+    /// For its value as a name (`${!X}`) or as a prompt (`${X@P}`), which is evaluated.
     Evaluated,
-    /// Its name alone, in a word that is evaluated: `[[ X -eq 1 ]]`.
+    /// By its name alone, in a word that is evaluated: `[[ X -eq 1 ]]`.
     Bare,
 }
 
@@ -113,11 +115,11 @@ pub(super) enum LookupForm {
 #[derive(Debug, Clone)]
 struct CommandWord {
     at: Range<usize>,
-    /// No expansion stands in it.
+    /// It contains no expansion.
     is_static: bool,
-    /// Quotes or backslashes stand in it.
+    /// It contains quotes or backslashes.
     quoted: bool,
-    /// For `name=…`: where the name ends.
+    /// For `name=…`: the end of the name.
     name_end: Option<usize>,
 }
 
@@ -127,7 +129,7 @@ struct Pending {
     delimiter: String,
     quoted: bool,
     strip_tabs: bool,
-    /// An interpreter reads it as its program.
+    /// Set if an interpreter reads it as its program.
     evaluation: Option<Evaluation>,
 }
 
@@ -135,13 +137,13 @@ struct ShellLexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
     pos: usize,
-    /// Where the text that is being read ends: the whole, or the inside of backticks.
+    /// The end of the text being read: the whole, or the inside of backticks.
     end: usize,
     asked: std::slice::Iter<'t, Range<usize>>,
-    /// The next range we are asked about; at the end, one beyond the text.
+    /// The next given range; after the last, one beyond the text.
     next: Range<usize>,
-    /// The text is as its author wrote it: `${A.b}` may stand there, and what looks like a variable in
-    /// single quotes is of interest too.
+    /// The text is as written: it may contain `${A.b}`, and apparent variables in single quotes are
+    /// of interest too.
     is_unwritten: bool,
     depth: usize,
     evaluation: Option<Evaluation>,
@@ -149,31 +151,31 @@ struct ShellLexer<'t> {
     marks: Vec<LexedMark>,
     words: Vec<CommandWord>,
     pending: Vec<Pending>,
-    /// How many of them belong to a line outside the substitution that is being read.
+    /// How many of them belong to a line outside the current substitution.
     pending_outer: usize,
     set: Vec<Range<usize>>,
     sets_others: bool,
-    /// Where marks stand that some command reads: before a pipe, in here-documents, in redirections.
+    /// The places of marks that some command reads: before a pipe, in here-documents, in
+    /// redirections.
     fed: Vec<Range<usize>>,
-    /// How interpreters get their programs, where they don't have them as arguments.
+    /// How interpreters get programs that are not arguments.
     interpreters_read: ProgramSource,
     defines_functions: bool,
     defines_aliases: bool,
-    /// `>(…)`: what a command prints is read there.
+    /// There is a `>(…)`, which reads what a command prints.
     writes_to_commands: bool,
-    /// Names that have been declared integers, arrays or references: assigning evaluates.
+    /// Names declared as integers, arrays or references: assigning evaluates.
     attributed: Vec<Attributed>,
-    /// Code that is evaluated declares something, so any name may have been.
+    /// Evaluated code declares something, so any name may be declared.
     declares_unseen: Option<Attribute>,
     /// Where names without a `$` are evaluated.
     searched: Vec<Searched>,
-    /// `$(…)`, `<(…)` and backticks, with what opens and closes them.
+    /// `$(…)`, `<(…)` and backticks, including their delimiters.
     substitutions: Vec<Range<usize>>,
-    /// Every assignment.
     assigned: Vec<Assignment>,
-    /// How many lists of commands stand around here.
+    /// How many lists of commands enclose the current position.
     level: usize,
-    /// Something in the text is evaluated again, whatever it is.
+    /// Something in the text is evaluated again.
     evaluates: bool,
 }
 
@@ -216,7 +218,7 @@ impl<'t> ShellLexer<'t> {
     fn run(mut self) -> Result<Lexed, LexError> {
         self.list(commands::ListUntil::End)?;
         if self.next.start < self.text.len() {
-            // Some rule above took the beginning of a range for something else.
+            // Some rule above consumed the beginning of a range.
             return Err(LexError { trouble: Trouble::Unexpected, at: self.next });
         }
         self.mark_attributed();
@@ -237,7 +239,7 @@ impl<'t> ShellLexer<'t> {
         Err(LexError { trouble, at: from.min(self.text.len())..to })
     }
 
-    /// The byte `ahead` of here, or 0 beyond the end.
+    /// The byte `ahead` of the current position, or 0 beyond the end.
     fn peek(&self, ahead: usize) -> u8 {
         let at = self.pos + ahead;
         if at < self.end { self.bytes[at] } else { 0 }
@@ -247,7 +249,7 @@ impl<'t> ShellLexer<'t> {
         self.bytes[self.pos..self.end].starts_with(text.as_bytes())
     }
 
-    /// Whether a range we are asked about begins here; if so it is marked and passed.
+    /// Whether a given range begins here; if so, it is marked and skipped.
     fn take_asked(&mut self, quoting: Quoting) -> bool {
         if self.pos != self.next.start {
             return false;
@@ -271,7 +273,7 @@ impl<'t> ShellLexer<'t> {
         self.marks.push(LexedMark { at, subject, place, is_foreign: false, level: self.level });
     }
 
-    /// Passes text in which nothing has a meaning, up to `to`.
+    /// Skips literal text up to `to`.
     fn pass(&mut self, to: usize, quoting: Quoting) {
         while self.next.start < to && self.next.start >= self.pos {
             self.pos = self.next.start;
@@ -280,14 +282,14 @@ impl<'t> ShellLexer<'t> {
         self.pos = self.pos.max(to);
     }
 
-    /// The marks since `first` that stand in `at`. Marks are in the order of the text.
+    /// The marks since `first` within `at`. Marks are in the order of the text.
     fn marks_in(&mut self, first: usize, at: &Range<usize>) -> &mut [LexedMark] {
         let from = first + self.marks[first..].partition_point(|mark| mark.at.start < at.start);
         let to = from + self.marks[from..].partition_point(|mark| mark.at.start < at.end);
         &mut self.marks[from..to]
     }
 
-    /// Every mark since `first` that stands in `at` is evaluated again.
+    /// Marks everything since `first` within `at` as evaluated again.
     fn evaluate(&mut self, first: usize, at: &Range<usize>, why: Evaluation) {
         self.evaluates = true;
         for mark in self.marks_in(first, at) {
@@ -295,7 +297,7 @@ impl<'t> ShellLexer<'t> {
         }
     }
 
-    /// Reads something nested, with its own reason to be evaluated.
+    /// Reads a nested part, with its own reason to be evaluated.
     fn nested<T>(
         &mut self,
         evaluation: Option<Evaluation>,
@@ -316,7 +318,7 @@ impl<'t> ShellLexer<'t> {
         result
     }
 
-    /// How many bytes from here are of a name.
+    /// The length of the name that begins at `from`.
     fn name_len(&self, from: usize) -> usize {
         let bytes = &self.bytes[from.min(self.end)..self.end];
         if bytes.first().is_none_or(u8::is_ascii_digit) {

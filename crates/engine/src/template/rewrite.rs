@@ -1,12 +1,13 @@
-//! `{{x}}` in a command becomes a reference to a generated variable, by where it stands.
+//! Replaces each `{{x}}` in a command by a reference to a generated variable, according to its
+//! place.
 //!
-//! The value never is in the text, so it can't be read as part of it, and a `{{y}}` within a value
-//! means nothing. Where a reference can't give exactly the value, or where the shell would evaluate
-//! the value again, [`rewrite`] refuses and says what to write instead.
+//! The value is never in the text, so it can't be read as part of it, and a `{{y}}` within a value
+//! means nothing. If a reference can't give exactly the value, or the shell would evaluate the
+//! value again, [`rewrite`] refuses and says what to write instead.
 //!
-//! How many words a list gives is known only when the command runs. So [`rewrite`] checks and places
-//! once, when the configuration is read, and [`Rewritten::fill`] puts the elements' references in
-//! for each run: one variable an element, which every shell understands, no array.
+//! The length of a list is known only when the command runs. So [`rewrite`] checks and places once,
+//! when the configuration is read, and [`Rewritten::fill`] inserts the elements' references for
+//! each run: one variable per element, which every shell understands, no array.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,14 +22,14 @@ mod tests;
 
 pub use problem::{Fix, Problem, TemplateError};
 
-/// What a name in `{{name}}` stands for.
+/// What a name in `{{name}}` refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     /// One value.
     Scalar,
     /// A value of several elements.
     List,
-    /// Nothing we know: the text stays as it is.
+    /// An unknown name: the text stays unchanged.
     Unknown,
 }
 
@@ -41,43 +42,44 @@ pub enum Value<'v> {
     List(Vec<Cow<'v, str>>),
 }
 
-/// A command whose `{{x}}` have been placed.
+/// A command with its `{{x}}` placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
     text: String,
     references: Vec<GeneratedReference>,
-    /// Where lists are spread into words, in order.
+    /// The places where lists are spread into words, in order.
     spreads: Vec<Spread>,
 }
 
 /// A generated variable and the name it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedReference {
-    /// The variable: `HOOKWRIGHT_REF_T1`. The elements of a list are `HOOKWRIGHT_REF_T1_1` and so on.
+    /// The variable: `HOOKWRIGHT_REF_T1`. The elements of a list are `HOOKWRIGHT_REF_T1_1` and so
+    /// on.
     pub generated: String,
     /// The name between the braces.
     pub name: String,
-    /// Whether the text names the variable itself.
+    /// Whether the text contains the variable itself.
     pub whole: bool,
-    /// Whether it stands somewhere as one word per element.
+    /// Whether some place needs one word per element.
     pub spread: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Spread {
-    /// Where in the text.
+    /// The byte offset in the text.
     at: usize,
     reference: usize,
-    /// Other text of the same word stands beside it, so the word remains without elements.
+    /// The word contains other text too, so it remains if the list is empty.
     glued: bool,
 }
 
-/// What the shell gets for one run.
+/// The command for one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled<'t> {
-    /// The text.
+    /// The command's text.
     pub text: Cow<'t, str>,
-    /// The variables it names, for the child's environment.
+    /// The generated variables, for the child's environment.
     pub environment: Vec<(String, String)>,
 }
 
@@ -87,8 +89,8 @@ impl Rewritten {
         self.spreads.is_empty().then_some(self.text.as_str())
     }
 
-    /// The text with variables of ours in place of the generated ones; `None` if a name has none, or if
-    /// a list has to be spread into words.
+    /// The text with built-in variables in place of the generated ones; `None` if a name has none,
+    /// or if a list has to be spread into words.
     pub fn with_variables(
         &self,
         variable: &dyn Fn(&str) -> Option<&'static str>,
@@ -148,7 +150,7 @@ impl Rewritten {
     }
 }
 
-/// Places every `{{x}}` whose name is known. A text without any stays as it is, read or not.
+/// Places every `{{x}}` with a known name. A text without any stays unchanged, valid or not.
 pub fn rewrite(
     source: &str,
     known: &dyn Fn(&str) -> Reference,

@@ -1,14 +1,14 @@
-//! Texts that hold values but that no shell reads: messages, addresses, headers, inputs, JSON bodies.
+//! Texts with references that no shell reads: messages, addresses, headers, inputs, JSON bodies.
 //!
 //! `${NAME}` and `${NAME.path}` are replaced by their values, once: a value that looks like a
-//! reference stays as it is. A name that nobody knows is an error with that name, so that nothing is
-//! sent with a hole in it. What is never closed is text.
+//! reference stays unchanged. An unknown name is an error, so that nothing is sent with a hole in
+//! it. An unclosed reference is literal text.
 //!
-//! Where a value ends up decides how it is written ([`ValueWriting`]). In JSON, values are placed inside
-//! the parsed value, never into its text; that is `json.rs`.
+//! The target determines how a value is written ([`ValueWriting`]). In JSON, values are placed
+//! inside the parsed value, never into its text; that is `json.rs`.
 //!
-//! Secrets stay names until somebody asks for the whole ([`FilledText::reveal`]), so that what was filled
-//! can be stored and shown without them.
+//! Secrets stay names until [`FilledText::reveal`] is called, so that a filled text can be stored
+//! and shown without them.
 
 mod path_segment;
 
@@ -48,63 +48,63 @@ enum TextPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueWriting {
-    /// As they are.
+    /// Unchanged.
     Plain,
-    /// Percent-encoded, and no part of a path that leads out of it; except a reference that is the
-    /// whole text, which is an address itself.
+    /// Percent-encoded, and never leading out of the address's path; except for a reference that is
+    /// the whole text and so an address itself.
     Url,
-    /// As they are, and what would end the header is an error.
+    /// Unchanged; a value that would end the header is an error.
     Header,
 }
 
 /// Where values come from.
 #[derive(Debug, Clone, Copy)]
 pub struct Filling<'a> {
-    /// Our variables, and the environment.
+    /// The built-in variables, and the environment.
     pub variables: Variables<'a>,
-    /// What only hooks that name it get.
+    /// The secrets, for texts that name them.
     pub secrets: &'a Secrets,
-    /// Whose `{{name}}` stand in the text.
+    /// The dialect whose `{{name}}` the text contains.
     pub wire: &'a dyn Wire,
-    /// Whether `CALLBACK_URL` will have a value: it is known only when the text is stored, and stays
-    /// a reference until then.
+    /// Whether `CALLBACK_URL` will have a value: it is known only once the text is stored, and
+    /// stays a reference until then.
     pub has_callback: bool,
 }
 
-/// What the references that are left in a text stand for.
+/// The values of the references that are left in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Revealing<'a> {
-    /// The secrets.
+    /// The values of secrets.
     pub secrets: &'a Secrets,
-    /// `CALLBACK_URL`.
+    /// The value of `CALLBACK_URL`.
     pub callback_url: &'a str,
 }
 
-/// The variable that holds the address at which a person can answer.
+/// The variable with the address for a person's answer.
 const CALLBACK_URL: &str = "CALLBACK_URL";
 
 /// Why a text cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FillError {
-    /// Nobody knows the name.
+    /// An unknown name.
     #[error("unknown variable `{name}`")]
     Unknown {
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// A known name that is close.
+        /// The most similar known name.
         nearest: Option<String>,
     },
-    /// A value that a header cannot hold.
+    /// A value that a header cannot contain.
     #[error("the value of `{name}` contains a line break or another control character")]
     ControlCharacter {
-        /// Whose value.
+        /// The name of the value.
         name: String,
     },
-    /// A value that makes a segment of a path `.` or `..`, which leads to another address. No way to
-    /// write it keeps them what they are: `%2e` means the same.
+    /// A value that makes a path segment `.` or `..`, which leads to another address. Encoding does
+    /// not help: `%2e` means the same.
     #[error("the value of `{name}` adds the path segment `{segment}`, which changes the address")]
     DotSegment {
-        /// Whose value.
+        /// The name of the value.
         name: String,
         /// `.` or `..`
         segment: &'static str,
@@ -112,7 +112,7 @@ pub enum FillError {
 }
 
 impl FillError {
-    /// The whole sentence: what is wrong, in which text, and the nearest known name.
+    /// The whole message: what is wrong, in which text, and the most similar known name.
     pub fn within(&self, text: &str) -> String {
         match self {
             FillError::Unknown { nearest: Some(nearest), .. } => {
@@ -128,7 +128,7 @@ impl FillError {
 }
 
 impl TextTemplate {
-    /// Reads a text. Every text can be one.
+    /// Parses a text. Every text is valid.
     pub fn new(source: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = source;
@@ -144,8 +144,8 @@ impl TextTemplate {
         Self { source: source.into(), parts }
     }
 
-    /// Reads a text of a dialect whose references are `{{name}}` and no others. A name that the dialect
-    /// does not know stays as it is.
+    /// Parses a text of a dialect whose only references are `{{name}}`. Unknown names stay
+    /// unchanged.
     pub fn of_dialect(source: &str, wire: &dyn Wire) -> Self {
         let mut parts = Vec::new();
         let mut copied = 0;
@@ -162,7 +162,7 @@ impl TextTemplate {
         Self { source: source.into(), parts }
     }
 
-    /// The text with variables of ours in place of its `{{name}}`; `None` if one of them has none.
+    /// The text with built-in variables in place of its `{{name}}`; `None` if one of them has none.
     pub fn with_variables(
         &self,
         variable: &dyn Fn(&str) -> Option<&'static str>,
@@ -180,12 +180,12 @@ impl TextTemplate {
             .collect()
     }
 
-    /// The text as its author wrote it.
+    /// The text as written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The names that stand in it.
+    /// The names that it references.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             TextPart::Reference { name, .. } => Some(&**name),
@@ -193,12 +193,12 @@ impl TextTemplate {
         })
     }
 
-    /// Whether values can change it.
+    /// Whether it has no references.
     pub fn is_constant(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, TextPart::Text(_)))
     }
 
-    /// The text with its values, secrets still by name.
+    /// Fills in the values; secrets stay names.
     pub fn fill(
         &self,
         filling: &Filling<'_>,
@@ -220,7 +220,7 @@ impl TextTemplate {
         });
         let filled = FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? };
         if writing == ValueWriting::Url {
-            // What could not be sent is not stored either.
+            // A text that could not be sent is not stored either.
             filled.reveal(filling.secrets)?;
         }
         Ok(filled)
@@ -268,7 +268,7 @@ fn value_piece(name: &str, value: &str, writing: ValueWriting) -> Result<Piece, 
     Ok(Piece::Value { name: name.to_owned(), value: written(value, writing).into_owned() })
 }
 
-/// The name of a variable of ours without its prefix.
+/// A built-in variable's name without its prefix.
 fn plain(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }
@@ -284,7 +284,7 @@ fn written(value: &str, writing: ValueWriting) -> Cow<'_, str> {
     }
 }
 
-/// A text with its values, secrets still by name. It can be stored.
+/// A text with its values filled in, secrets still by name. It can be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilledText {
     writing: ValueWriting,
@@ -302,19 +302,20 @@ enum Piece {
     Secret {
         secret: String,
     },
-    /// The value of the field says nothing; its name tells the piece from the others.
+    /// The field's value means nothing; its name identifies the piece.
     Callback {
         callback_url: bool,
     },
 }
 
 impl FilledText {
-    /// All of it, for whoever it is meant for. A secret that is gone meanwhile is an error.
+    /// The whole text, including secrets, for its receiver. A secret that no longer exists is an
+    /// error.
     pub fn reveal(&self, secrets: &Secrets) -> Result<String, FillError> {
         self.reveal_all(Revealing { secrets, callback_url: "" })
     }
 
-    /// The same where a person can answer.
+    /// Like [`Self::reveal`], and also fills in the address for a person's answer.
     pub fn reveal_all(&self, revealing: Revealing<'_>) -> Result<String, FillError> {
         let mut all = String::new();
         let mut path = PathSegment::default();
@@ -339,7 +340,7 @@ impl FilledText {
         Ok(all)
     }
 
-    /// What may be seen: everything but secrets.
+    /// Everything except secrets, for display.
     pub fn redacted(&self) -> String {
         self.pieces
             .iter()
@@ -351,8 +352,8 @@ impl FilledText {
             .collect()
     }
 
-    /// What may be seen of an address or a header: there any value may be a token, so each is shown
-    /// by its name.
+    /// For displaying an address or a header: any value in it may be a token, so each is shown by
+    /// its name.
     pub fn shown_by_names(&self) -> String {
         self.pieces
             .iter()
@@ -365,7 +366,7 @@ impl FilledText {
             .collect()
     }
 
-    /// The names of the secrets in it.
+    /// The names of its secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Secret { secret } => Some(secret.as_str()),
@@ -373,12 +374,12 @@ impl FilledText {
         })
     }
 
-    /// Whether the address at which a person can answer stands in it.
+    /// Whether it contains the address for a person's answer.
     pub fn names_callback(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Callback { .. }))
     }
 
-    /// Names and values of what was filled in, secrets left out.
+    /// Names and values that were filled in, without secrets.
     pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Value { name, value } => Some((name.as_str(), value.as_str())),

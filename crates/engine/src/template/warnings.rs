@@ -1,4 +1,4 @@
-//! What `check` says about `${X}` in a command's own text, which nobody rewrites.
+//! The warnings of `check` about `${X}` in a command's own text, which is not rewritten.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,45 +8,45 @@ use super::lexer::{self, Evaluation, LookupForm, MarkSubject, Quoting};
 /// What is known about names.
 #[derive(Clone, Copy)]
 pub struct Names<'n> {
-    /// A variable that we give to the command.
+    /// A built-in variable.
     pub is_ours: &'n dyn Fn(&str) -> bool,
-    /// One whose value may be any text: somebody's message, a command, a path.
+    /// A variable whose value may be any text: a message, a command, a path.
     pub is_free_text: &'n dyn Fn(&str) -> bool,
-    /// One whose value is a list, a line for each element: split into words on purpose.
+    /// A variable whose value is a list, one element per line: split into words on purpose.
     pub is_list: &'n dyn Fn(&str) -> bool,
-    /// A variable that the command has from elsewhere.
+    /// A variable of the environment.
     pub is_in_environment: &'n dyn Fn(&str) -> bool,
 }
 
-/// A place that probably doesn't do what its author thinks.
+/// A place that probably doesn't do what its author expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandWarning {
-    /// What is odd about it.
+    /// The kind of warning.
     pub kind: CommandWarningKind,
     /// The variable's name.
     pub name: String,
-    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`.
+    /// The variable as it would be quoted: `$NAME`, or `${NAME.path}`.
     pub reference: String,
-    /// Where in the text: `$NAME`, or `${NAME` of a longer expansion.
+    /// The range in the text: `$NAME`, or `${NAME` of a longer expansion.
     pub at: Range<usize>,
-    /// Where in that the name stands.
+    /// The range of the name.
     pub name_at: Range<usize>,
 }
 
-/// What is odd about a place.
+/// Kinds of warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandWarningKind {
-    /// One of our variables in single quotes: it stays literal.
+    /// A built-in variable in single quotes: it stays literal.
     Literal,
     /// Free text outside quotes: it is split into words, and `*` in it is expanded.
     Unquoted,
-    /// Free text where the shell evaluates the value, so that a value can run commands.
+    /// Free text that the shell evaluates, so that a value can run commands.
     EvaluatedAgain(Evaluation),
-    /// A name that nobody sets.
+    /// A name that is never set.
     Unknown,
 }
 
-/// The odd places of a command, in order. A text that can't be read has none that is certain.
+/// The suspicious places of a command, in order; none if the text can't be parsed.
 pub fn warnings(text: &str, names: &Names<'_>) -> Vec<CommandWarning> {
     let Ok(lexed) = lexer::variables(text) else { return Vec::new() };
     let set: HashSet<&str> = lexed.set.iter().map(|name| &text[name.clone()]).collect();
@@ -54,7 +54,7 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<CommandWarning> {
     for mark in &lexed.marks {
         let MarkSubject::Variable { name: name_at, form } = &mark.subject else { continue };
         let name = &text[name_at.clone()];
-        // What the command sets itself is its own, whatever we call by that name.
+        // A variable that the command sets itself hides a built-in one of the same name.
         let is_own = set.contains(name);
         let is_ours = !is_own && (names.is_ours)(name);
         let is_free_text = is_ours && (names.is_free_text)(name);

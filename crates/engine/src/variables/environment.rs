@@ -1,7 +1,7 @@
-//! The environment: the host's as it was given to us, and a child's made from it.
+//! The environment: the host's, and a child's made from it.
 //!
-//! The kernel refuses an environment string of 128 KiB, and no string can hold a NUL. A value that
-//! does not fit is left out, never cut: `<NAME>_FILE` then names a file that holds all of it.
+//! The kernel refuses an environment string of 128 KiB, and no string can contain a NUL. A value
+//! that does not fit is left out, never cut: `<NAME>_FILE` then names a file with the whole value.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,13 +13,14 @@ use super::{PREFIX, VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::{GENERATED, PathReference};
 
-/// The host's environment. Libraries don't read it themselves; the host hands it over.
+/// The host's environment. Libraries don't read it themselves; the host passes it in.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
-    /// What agents inherit: all but variables of ours, which would tell of another event.
+    /// What agents inherit: everything except built-in variables, which would describe another
+    /// event.
     for_agents: Arc<[(OsString, OsString)]>,
-    /// What hooks inherit: of these, all but variables that steer interpreters.
+    /// What hooks inherit: the same, without variables that make interpreters run code.
     for_hooks: Arc<[(OsString, OsString)]>,
 }
 
@@ -49,27 +50,28 @@ impl Environment {
         Self::new(self.all.clone().into_iter().chain(set))
     }
 
-    /// A variable's value, if it is set and is text.
+    /// A variable's value, if it is set and valid UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.to_str()
     }
 
-    /// A variable's value.
+    /// A variable's raw value.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// What agents inherit: all but variables of ours.
+    /// What agents inherit: everything except built-in variables.
     pub fn for_agents(&self) -> &Arc<[(OsString, OsString)]> {
         &self.for_agents
     }
 
-    /// What hooks inherit: all but variables of ours, and those that steer interpreters.
+    /// What hooks inherit: everything except built-in variables and those that make interpreters
+    /// run code.
     pub fn for_hooks(&self) -> &Arc<[(OsString, OsString)]> {
         &self.for_hooks
     }
 
-    /// Every name that is text.
+    /// All names that are valid UTF-8.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.keys().filter_map(|name| name.to_str())
     }
@@ -82,28 +84,28 @@ fn speaks_of_another_event(name: &str) -> bool {
 /// A value that did not fit into the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The variable.
+    /// The variable's name.
     pub name: String,
-    /// What its author writes for it: `${NAME}`, `${NAME.path}` or `{{name}}`.
+    /// The reference as written: `${NAME}`, `${NAME.path}` or `{{name}}`.
     pub shown_as: String,
-    /// All of it.
+    /// The whole value.
     pub value: String,
 }
 
 /// The environment of one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnvironment {
-    /// What the host's environment gives.
+    /// The variables from the host's environment.
     pub inherited: Arc<[(OsString, OsString)]>,
-    /// What stands on top of that; where a name appears twice, the last one counts.
+    /// Variables that override those; if a name occurs twice, the last one counts.
     pub strings: Vec<(OsString, OsString)>,
-    /// What did not fit.
+    /// The values that did not fit.
     pub left_out: Vec<LeftOut>,
 }
 
 impl ChildEnvironment {
-    /// What a child sees: the host's environment, our variables, references into their values, what
-    /// its dialect adds to them, and on top of all that what the hook's author sets.
+    /// A child's environment: the host's, built-in variables, references into their values, the
+    /// dialect's additions, and last what the hook's configuration sets.
     pub fn new(
         variables: &Variables<'_>,
         references: &[PathReference],
@@ -142,8 +144,8 @@ impl ChildEnvironment {
         Self { inherited: Arc::clone(&variables.environment.for_hooks), strings, left_out }
     }
 
-    /// Puts what did not fit into files, and names them in the environment. They are there as long as what
-    /// is returned.
+    /// Puts values that did not fit into files, and names the files in the environment. They exist
+    /// as long as the returned folder.
     pub fn place_left_out(&mut self, host: &Environment) -> io::Result<Option<tempfile::TempDir>> {
         let left_out = std::mem::take(&mut self.left_out);
         if left_out.is_empty() {
@@ -169,11 +171,11 @@ impl ChildEnvironment {
 /// A variable that a dialect adds.
 #[derive(Debug, Clone)]
 pub struct OfDialect<'a> {
-    /// Its name.
+    /// The variable's name.
     pub name: &'a str,
-    /// What its author writes for it, if that is not `${NAME}`.
+    /// The reference as written, if that is not `${NAME}`.
     pub shown_as: Option<String>,
-    /// Its value.
+    /// The variable's value.
     pub value: &'a str,
 }
 
@@ -184,7 +186,7 @@ struct Ours<'a> {
     value: String,
 }
 
-/// Takes out values that are too large or hold a NUL, then the largest until the rest fits.
+/// Removes values that are too large or contain a NUL, then the largest until the rest fits.
 fn take_what_does_not_fit(values: &mut Vec<Ours<'_>>) -> Vec<LeftOut> {
     let mut total: usize = values.iter().map(|ours| ours.value.len()).sum();
     // Nearly always everything fits; then nothing is sorted or moved.

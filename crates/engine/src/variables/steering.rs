@@ -1,10 +1,11 @@
-//! Variables by which an interpreter or the loader runs code that a hook does not name.
+//! Variables that make an interpreter or the loader run code that a hook does not name.
 //!
-//! A guard is only as good as the program that runs it: with `BASH_ENV` pointing to a file that says
-//! `exit 0`, every guard says yes. So no hook inherits these; one that needs one sets it in `env:`.
+//! A guard is only as good as the program that runs it: with `BASH_ENV` pointing to a file that
+//! says `exit 0`, every guard says yes. So no hook inherits these; a hook that needs one sets it in
+//! `env:`.
 //!
 //! Search paths (`PATH`, `LD_LIBRARY_PATH`, `PYTHONPATH`, `PERL5LIB`, `NODE_PATH`…) are inherited.
-//! They name places, many set-ups need them to find their programs at all, and inside an agent the
+//! They name places, many setups need them to find their programs at all, and inside an agent the
 //! host takes them from the environment in which a person started the agent. `docs/security.md` has
 //! the reasons.
 
@@ -12,7 +13,7 @@ use std::ffi::OsStr;
 
 /// Names that are not inherited.
 const NAMES: &[&str] = &[
-    // Shells: a start-up file, options, what a traced line begins with.
+    // Shells: a start-up file, options, the prefix of traced lines.
     "BASH_ENV",
     "ENV",
     "SHELLOPTS",
@@ -28,7 +29,7 @@ const NAMES: &[&str] = &[
     "GLOBIGNORE",
     "EXECIGNORE",
     "ZDOTDIR",
-    // The C library: modules it loads by itself, and its own switches.
+    // The C library: modules that it loads itself, and its switches.
     "GCONV_PATH",
     "GLIBC_TUNABLES",
     "LOCPATH",
@@ -56,11 +57,11 @@ const NAMES: &[&str] = &[
     "GREP_OPTIONS",
 ];
 
-/// Beginnings of names that are not inherited: functions that bash imports, the loader's switches,
+/// Prefixes of names that are not inherited: functions that bash imports, the loader's switches,
 /// Lua's start-up code (`LUA_INIT_5_4`).
 const PREFIXES: &[&str] = &["BASH_FUNC_", "LD_", "DYLD_", "LUA_INIT"];
 
-/// Names with one of these beginnings that are inherited: search paths.
+/// Exceptions from these prefixes: search paths.
 const SEARCH_PATHS: &[&str] = &[
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",

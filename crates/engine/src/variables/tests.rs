@@ -21,14 +21,14 @@ fn child(event: &Event, environment: &Environment, command: &str) -> ChildEnviro
     ChildEnvironment::new(&variables, command.references(), &[], &[])
 }
 
-/// What the child sees: where a name appears twice, the last one counts.
+/// What the child sees: if a name occurs twice, the last one counts.
 fn get(child: &ChildEnvironment, name: &str) -> Option<String> {
     let mut strings = child.strings.iter().rev().chain(child.inherited.iter());
     let found = strings.find(|(known, _)| known == name);
     found.map(|(_, value)| value.to_string_lossy().into_owned())
 }
 
-/// Names by which data must never reach a child's environment: they steer the shell or the loader.
+/// Names that data must never set in a child's environment: they control the shell or the loader.
 fn is_forbidden(name: &str) -> bool {
     const EXACT: &[&str] = &["PATH", "HOME", "SHELL", "IFS", "ENV", "PS4"];
     const STARTS: &[&str] = &["BASH_", "LD_", "DYLD_", "GIT_", "PYTHON", "NODE_"];

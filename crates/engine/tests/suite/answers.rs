@@ -97,7 +97,7 @@ hooks:
     host.engine.settle().await;
     assert_eq!(host.read("starts"), "started\n");
     assert!(host.engine.in_background().is_empty());
-    // The next event of that session gets the news; it decides nothing.
+    // The next event of that session gets the answer; it decides nothing.
     let next = host.fire("session:message", json!({ "session": "s" })).await;
     assert_eq!(next.decision.additional_context, ["late news"]);
     assert_eq!(next.decision.verdict, proceed());
@@ -149,7 +149,7 @@ async fn where_nobody_can_be_asked_ask_is_deny() {
         r#"hooks: {PreToolUse: [{command: "echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'"}]}"#,
     );
     let event = crate::support::event("PreToolUse", json!({ "tool_name": "bash" }));
-    let firing = hookwright_engine::Firing { nobody_to_ask: true, ..Default::default() };
+    let firing = hookwright_engine::Firing { no_approver: true, ..Default::default() };
     let fired = host.engine.fire(event, firing).await;
     assert_eq!(fired.decision.verdict, block("cannot ask a person: sure?"));
 }
@@ -175,7 +175,7 @@ async fn a_command_that_its_shell_cannot_read_blocks_nothing_on_purpose() {
         assert_eq!(status, Status::Failed, "{shell}");
         assert!(reason.contains("syntax error"), "{reason}");
         assert_eq!(fired.decision.verdict, proceed(), "a broken hook must not trap an agent");
-        // One that blocks because of somebody else's syntax does so on purpose.
+        // A block because of a syntax error in another file is deliberate.
         let hooks = format!(
             "hooks: {{Stop: [{{command: 'echo \"x.sh: line 1: syntax error\" >&2; exit 2', shell: {shell}}}]}}"
         );
@@ -202,5 +202,5 @@ async fn a_child_that_floods_the_output_after_its_leader_keeps_nobody_waiting() 
     .await
     .expect("it waits two seconds, not for the child");
     assert_eq!(fired.record()["decision"], "block");
-    // Nobody reads its output any more, so it ends by itself.
+    // Its output is no longer read, so it ends by itself.
 }

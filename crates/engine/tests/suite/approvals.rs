@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::receiver::{Receiver, Reply};
 use crate::support::{Host, event, until};
 
-/// A host, the people it asks, and what it writes down.
+/// A host, its in-memory waits, and its journal.
 struct Asking {
     host: Host,
     waits: Arc<InMemoryWaits>,
@@ -30,7 +30,7 @@ impl Asking {
         Self { host: Host::with_secrets(hooks, ports, &[], secrets), waits, journal }
     }
 
-    /// Fires while somebody decides the first wait that opens.
+    /// Fires while a task decides the first wait that opens.
     async fn fire_and(&self, name: &str, data: Value, answer: Value) -> Fired {
         let (fired, ()) = tokio::join!(self.host.fire(name, data), async {
             let (_, wait, _) = self.asked(1).await;
@@ -39,7 +39,7 @@ impl Asking {
         fired
     }
 
-    /// The wait with this number, once it is there and its request has arrived.
+    /// The wait with this number, once it is stored and its request has arrived.
     async fn asked(&self, number: usize) -> (NewWait, OpenWait, Option<WaitEnd>) {
         let find = || self.waits.asked().into_iter().nth(number - 1);
         until("the request has arrived", || find().is_some_and(|(_, wait, _)| wait.was_sent)).await;
@@ -208,7 +208,7 @@ async fn at_a_point_that_can_block_a_person_decides_the_operation() {
         ),
         (json!({ "action": "no" }), Verdict::Block { reason: "rejected by this program".into() }),
     ] {
-        // Whatever the receiver responds is no answer then.
+        // The receiver's response is not the answer then.
         let receiver = Receiver::new([Reply::ok(r#"{"decision": "deny"}"#)]).await;
         let hooks = "hooks: {tool:pre_execute: [{id: gate, url: 'URL', await: true}]}";
         let asking = Asking::new(&hooks.replace("URL", &receiver.url("/")));
@@ -287,7 +287,7 @@ async fn an_interrupt_or_a_dropped_firing_ends_a_wait_that_nobody_takes_up() {
     }
 }
 
-/// A firing of a session that was cut off: all that its journal had by then, and whether its hook is
+/// An interrupted firing of a session: all that its journal had by then, and whether its hook is
 /// known to have ended.
 async fn cut_off(asking: &Asking) -> Box<PastFiring> {
     let firing = Firing {
@@ -351,7 +351,7 @@ async fn a_decision_that_came_while_nothing_ran_counts_once() {
     receiver.next().await;
     assert!(receiver.is_quiet());
 
-    // Another firing of the same session asks anew. (The first number is the one that was taken up.)
+    // Another firing of the same session asks again. (The first number belongs to the resumed one.)
     after.host.fire("session:start", json!({})).await;
     let firing = Firing {
         session: Some("calm-fox".into()),
@@ -387,7 +387,7 @@ async fn a_request_that_was_stored_and_not_sent_is_sent_as_it_was_rendered() {
     let past = Box::new(PastFiring::new(1, kinds));
     let after = Asking::with(&hooks, Arc::clone(&before.waits));
     let firing = Firing { session: Some("calm-fox".into()), past: Some(past), ..Firing::default() };
-    // Other values than then: what was rendered counts.
+    // The values have changed since, but the request as rendered counts.
     let event = event("stage:complete", json!({ "stage": "another" }));
     let firing = after.host.engine.fire(event, firing);
     let (fired, sent) = tokio::join!(firing, async {

@@ -115,8 +115,8 @@ async fn a_host_that_drops_a_firing_ends_its_awaited_hook() {
     until("the command has ended", || command.is_gone()).await;
 }
 
-/// Settles while a hook that waits for the file `go` runs, writes the file, and says whether the
-/// hook had ended when settling had.
+/// Settles while a hook runs that waits for the file `go`, writes the file, and returns whether the
+/// hook had ended when settling returned.
 async fn settles_with_the_hook(host: &Host) -> bool {
     let settled = async {
         host.engine.settle().await;
@@ -165,7 +165,7 @@ async fn each_background_hook_is_listed_until_it_has_ended_itself() {
     let hook = |name: &str| format!("{{id: {name}, command: '{}'}}", wait_for(name));
     let hooks = ["a", "b", "c"].map(hook).join(", ");
     let host = Host::new(&format!("hooks: {{session:start: [{hooks}]}}"));
-    // Two firings of the same hooks: what ends in both leaves the list twice.
+    // Two firings of the same hooks: a hook that ends in both leaves the list twice.
     host.fire("session:start", json!({})).await;
     host.fire("session:start", json!({})).await;
     assert_eq!(host.engine.in_background(), ["a", "b", "c", "a", "b", "c"]);

@@ -1,4 +1,4 @@
-//! Functions that go to the background, and commands that functions run.
+//! Functions that move to the background, and commands that functions run.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -114,7 +114,7 @@ async fn a_callback_in_the_background_has_the_time_that_it_asked_for() {
         engine.settle().await;
         let (status, took) = ended.lock().expect("one test").take().expect("it has ended");
         assert_eq!(status, Status::TimedOut);
-        // The grace after the token is a part of it.
+        // The grace period after the token is part of it.
         assert!((f64::from(time)..f64::from(time) + 1_100.0).contains(&took), "{took}");
     }
 }

@@ -63,7 +63,7 @@ async fn at_a_stop_a_broken_hook_traps_nobody() {
 
 #[tokio::test]
 async fn what_was_printed_before_a_timeout_is_kept() {
-    // A busy machine needs longer until the command has printed; then there is something to keep.
+    // A busy machine needs longer until the command has printed; only then is there output to keep.
     for timeout in (0..8).map(|doubled| 200 << doubled) {
         let host = Host::new(&format!(
             "hooks: {{Stop: [{{timeout: {timeout}ms, kill_grace: 10ms, command: 'echo $$ > pid;
@@ -122,7 +122,7 @@ async fn a_hook_that_would_wake_itself_again_is_refused_and_the_circle_is_named(
         "hooks: {tool:pre_execute: [{id: guard, command: 'printf %s \"$HOOKWRIGHT_CHAIN\" > chain'}]}",
     );
     host.fire("tool:pre_execute", json!({})).await;
-    // What the hook runs carries the chain; firing from there must not wake it again.
+    // The hook's command carries the chain; firing from there must not run the hook again.
     let firing = Firing { chain: Chain::from_text(&host.read("chain")), ..Firing::default() };
     let again = host.engine.fire(event("tool:pre_execute", json!({})), firing.clone()).await;
     assert_eq!(

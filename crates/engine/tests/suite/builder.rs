@@ -1,4 +1,4 @@
-//! An engine from what a program has at hand: what is checked, what is shown of it.
+//! The builder: what it checks, and what lists show of its hooks.
 
 use std::future::ready;
 use std::time::Duration;

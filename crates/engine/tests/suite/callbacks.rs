@@ -1,5 +1,5 @@
-//! Functions of the host's own program as hooks: what they are called with, what their answers mean,
-//! and how they take part beside the hooks of files. `ending_callbacks.rs` has their other ends.
+//! Functions of the host's own program as hooks: their arguments, the meaning of their answers, and
+//! how they run beside the hooks of files. `ending_callbacks.rs` tests how they end otherwise.
 
 use std::future::ready;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,13 +127,13 @@ async fn an_error_fails_the_hook_and_a_guard_that_fails_blocks() {
         "hook reads failed ({cause}); make it return an answer, or set its on_failure to continue"
     );
     assert_eq!(at_a_guard(hook()).await.decision.verdict, block(&reason));
-    // The two ways out that the reason names.
+    // The two settings that the reason names.
     let fired = at_a_guard(hook().on_failure(OnFailure::Continue)).await;
     assert_eq!((fired.decision.verdict.clone(), only(&fired).1), (proceed(), cause.to_owned()));
     let aborts = at_a_guard(hook().on_failure(OnFailure::Abort)).await;
     let reason = format!("hook reads failed ({cause})");
     assert_eq!(aborts.decision.verdict, Verdict::Abort { reason });
-    // Nothing can be blocked there, and at a stop a broken hook must not trap an agent.
+    // Nothing can be blocked at the first, and at a stop a broken hook must not trap an agent.
     for name in ["tool:error", "session:stop"] {
         let fired = fire(&engine([hook().awaits(true)]), name, json!({})).await;
         assert_eq!(fired.decision.verdict, proceed(), "{name}");
@@ -167,8 +167,8 @@ async fn a_denial_where_nothing_can_be_blocked_is_a_failure_of_the_hook() {
     );
 }
 
-/// An engine with one callback, the project's file and the file for all projects; each hook writes
-/// its name into the file `order`.
+/// An engine with one callback, the project's file and the global file; each hook writes its name
+/// into the file `order`.
 fn with_files(folder: &std::path::Path, events: &[&str]) -> Engine {
     for layer in ["project", "global"] {
         let entry =
@@ -266,7 +266,7 @@ async fn a_callback_that_fails_is_tried_again_as_often_as_it_says() {
     let fired = at_a_guard(hook(3)).await;
     assert_eq!((fired.reports[0].attempts, only(&fired).0), (3, Status::Success));
     assert_eq!(begun.elapsed(), RETRY_DELAY * 2);
-    // In vain: the event's own default, or what was said.
+    // All attempts fail: the event's default applies, or the setting.
     let fired = at_a_guard(hook(9)).await;
     let (_, reason) = only(&fired);
     assert!(reason.starts_with("hook tries failed in 4 attempts (attempt 4); "), "{reason}");
@@ -356,7 +356,7 @@ async fn run_events_tell_of_a_callback_as_of_any_hook_but_of_no_process() {
 
 #[tokio::test]
 async fn callbacks_hold_no_place_of_a_child() {
-    // All have to run at once to come to their end.
+    // All must run at once to finish.
     let all = Arc::new(Barrier::new(CHILDREN_MAX + 1));
     let hook = Hook::on("*", move |_| {
         let all = Arc::clone(&all);
@@ -406,7 +406,7 @@ async fn what_nobody_can_be_asked_about_stays_so_below_a_callback() {
         let fired = call.fire(event("git:pre_commit", json!({}))).await;
         Ok(Answer::context(format!("{:?}", fired.decision.verdict)))
     });
-    let firing = Firing { nobody_to_ask: true, ..Firing::default() };
+    let firing = Firing { no_approver: true, ..Firing::default() };
     let engine = engine([asks, outer]);
     let fired = engine.fire(event("tool:pre_execute", json!({})), firing).await;
     let verdict = format!("{:?}", block("cannot ask a person: sure?"));

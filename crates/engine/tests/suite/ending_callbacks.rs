@@ -1,5 +1,5 @@
 //! How callbacks end that do not end by themselves: timeout, interrupt, a dropped firing, a panic.
-//! Nothing of it takes the host down.
+//! None of them takes the host down.
 
 use std::future::{pending, ready};
 use std::pin::Pin;
@@ -73,7 +73,7 @@ async fn a_callback_that_hears_its_token_ends_at_once_and_what_it_says_then_is_n
 #[tokio::test]
 async fn a_callback_that_is_always_busy_but_gives_way_is_timed_out_too() {
     let hook = Hook::on("tool:pre_execute", |_| async {
-        // It uses up all that its task may do in one turn, every turn.
+        // It uses up its task's whole budget in every turn.
         let begun = std::time::Instant::now();
         while begun.elapsed() < Duration::from_secs(30) {
             tokio::task::consume_budget().await;
@@ -115,7 +115,7 @@ async fn a_panic_fails_the_hook_wherever_it_comes_from() {
         }
     });
     let without_words = Hook::on("tool:pre_execute", |_| async {
-        // Its payload panics as well, when it is dropped.
+        // Its payload panics too when it is dropped.
         std::panic::panic_any(OnDrop(|| panic!("the payload")))
     });
     for (hook, message) in [
@@ -132,7 +132,7 @@ async fn a_panic_fails_the_hook_wherever_it_comes_from() {
     }
 }
 
-/// A future that is ready, and panics when it is dropped after that.
+/// A ready future that panics when it is dropped afterwards.
 struct PanicsAfterwards(Answer);
 
 impl Future for PanicsAfterwards {
@@ -209,7 +209,7 @@ async fn an_interrupt_cancels_the_token_and_blocks_where_a_guard_had_not_answere
         let reason = record["hooks"][0]["reason"].as_str().expect("a reason");
         assert!(reason.contains("(interrupted)"), "{reason}");
         assert_eq!(record["hooks"][1]["reason"], "interrupted");
-        // Nothing is called any more.
+        // No callback is called any more.
         fire(&engine, "tool:pre_execute", json!({})).await;
         assert_eq!(notes.all(), noted);
     }

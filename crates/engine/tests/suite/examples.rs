@@ -31,7 +31,7 @@ fn a_program_with_hooks_from_files_uses_the_configuration_too() {
 #[test]
 fn these_programs_are_the_ones_that_the_front_pages_show() {
     for (example, front) in [("embed", "src/lib.rs"), ("embed_files", "../config/src/lib.rs")] {
-        // What is said to the project's own lints is of no use to others.
+        // Attributes for the project's own lints are of no use to readers.
         let program = source(example).split_once("\n").expect("lines").1.to_owned();
         let text: String = read(&folder().join(front))
             .lines()
@@ -117,7 +117,7 @@ fn source(example: &str) -> String {
     read(&folder().join(format!("examples/{example}.rs")))
 }
 
-/// What an example prints; it has to end well.
+/// What an example prints; it must succeed.
 fn printed_by(example: &str) -> String {
     let output = Command::new(program(example)).output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -125,8 +125,8 @@ fn printed_by(example: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The built example. `cargo test` builds examples beside the tests, but not when it is asked for
-/// one test only; then it is built now.
+/// The built example. `cargo test` builds examples beside the tests, but not for a single test;
+/// then it is built now.
 fn program(example: &str) -> PathBuf {
     let this = std::env::current_exe().expect("a test is a program");
     let profile = this.ancestors().nth(2).expect("<target>/<profile>/deps/<test>");
@@ -147,7 +147,7 @@ fn built(program: &Path) -> Option<SystemTime> {
     fs::metadata(program).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// When the newest source of the crates that examples are made of was changed.
+/// The time of the newest change in the sources of the examples' crates.
 fn newest(crates: &Path) -> SystemTime {
     let parts = ["events/src", "process/src", "engine/src", "config/src", "engine/examples"];
     let mut left: Vec<PathBuf> = parts.iter().map(|part| crates.join(part)).collect();

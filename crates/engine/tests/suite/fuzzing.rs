@@ -1,7 +1,7 @@
-//! What holds for any bytes: one function for each reader of what others wrote.
+//! Properties that hold for any bytes: one function for each reader of untrusted text.
 //!
-//! Here every file of `tests/corpus/` goes through its function, on any compiler and in no time.
-//! `cargo xtask fuzz` lets a fuzzer make up more; what it finds is fixed and becomes a file there.
+//! Every file of `tests/corpus/` goes through its function here, on any compiler and quickly.
+//! `cargo xtask fuzz` lets a fuzzer generate more; what it finds is fixed and becomes a file there.
 
 use std::fs;
 use std::path::Path;

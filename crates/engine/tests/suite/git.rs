@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, Left, block, only, proceed, until, wait_for, write_program};
 
-/// A project that is a repository, with a home folder of its own and room for a remote.
+/// A project that is a repository, with its own home folder and room for a remote.
 struct Repository {
     host: Host,
     around: tempfile::TempDir,
@@ -84,14 +84,14 @@ impl Repository {
         fs::write(path, text).expect("written");
     }
 
-    /// A commit of one more file that no hook knows of.
+    /// Commits one more file, without any hook.
     fn commit(&self, name: &str) {
         self.write(name, name);
         self.git(&["add", name]);
         self.git(&["commit", "-m", name]);
     }
 
-    /// A hook of git's own.
+    /// Writes a git hook.
     fn git_hook(&self, folder: &Path, name: &str, script: &str) {
         write_program(&folder.join("hooks").join(name), &format!("#!/bin/sh\n{script}\n"));
     }
@@ -100,7 +100,7 @@ impl Repository {
         self.host.path().join(".git")
     }
 
-    /// How many commits there are.
+    /// The number of commits.
     fn commits(&self) -> usize {
         self.git(&["rev-list", "--all"]).lines().count()
     }
@@ -129,7 +129,7 @@ impl Repository {
     }
 }
 
-/// One awaited hook, of a type and with more fields.
+/// One awaited hook of a type, with more fields.
 fn hook(fields: &str) -> String {
     format!("hooks: {{PostExecutionEnd: [{{id: it, await: true, {fields}}}]}}")
 }
@@ -219,7 +219,7 @@ async fn a_message_that_cannot_be_is_a_failure_and_nothing_is_staged() {
             "the commit message contains a NUL byte, which git does not allow",
         ),
     ] {
-        // Trying again would not help, so it is not.
+        // A retry would not help, so there is none.
         let fields = "on_failure: retry, retry_delay: 100, type: git-commit";
         let repository = Repository::new(&hook(&format!("{fields}, message: {message}")));
         repository.write("a", "a");
@@ -401,7 +401,7 @@ async fn sessions_are_never_committed() {
             ".hookwright/loops/x.yaml\nsub/.hookwright/loops/x.yaml\n"
         );
         assert_eq!(repository.ends().await, success("nothing to commit"));
-        // Nor where somebody has staged them, whether others are staged as well or not.
+        // Nor if they are already staged, alone or with others.
         repository.git(&["add", "--force", ".hookwright/sessions/calm-fox/journal"]);
         assert_eq!(repository.ends().await, success("nothing to commit"));
         repository.git(&["add", "--force", ".hookwright/sessions/calm-fox/journal"]);
@@ -494,7 +494,7 @@ async fn a_conflict_is_not_committed_and_stays_one() {
     let cause = "committing is not possible because you have unmerged files: `a`";
     assert_eq!(repository.ends().await, failure(cause));
     assert_eq!(repository.git(&["status", "--porcelain"]), "UU a\n");
-    // Once it is resolved, the merge is concluded.
+    // Once the conflict is resolved, the commit concludes the merge.
     repository.write("a", "both");
     repository.git(&["add", "a"]);
     assert_eq!(repository.ends().await, success("committed 1 file on `main`: m"));
@@ -517,7 +517,7 @@ async fn another_repository_in_the_environment_is_not_meant() {
 
 #[tokio::test]
 async fn a_git_that_hangs_is_ended_with_its_hooks_and_no_verify_leaves_them_out() {
-    // A busy machine needs longer until git has come to its hook; then there is something to end.
+    // A busy machine needs longer until git runs its hook; only then is there a process to end.
     for timeout in (0..6).map(|doubled| 1 << doubled) {
         let repository = Repository::new(&format!(
             "hooks:
@@ -619,7 +619,7 @@ async fn a_commit_that_would_wake_itself_again_is_refused_and_the_circle_is_name
 
 #[tokio::test]
 async fn no_slot_is_held_while_hooks_of_pre_commit_run() {
-    // All places for awaited children but one are taken until the guard has run in the last one.
+    // All slots for awaited children but one are taken until the guard has run in the last one.
     let repository = Repository::new(&format!(
         "hooks:
   tool:error: [{{await: true, command: '{}'}}]
@@ -711,7 +711,7 @@ async fn the_current_branch_is_pushed_and_its_upstream_set() {
         assert_eq!(only(&fired), success("nothing to push: `origin` already has all of `main`"));
         assert!(fired.decision.piped_output.contains("Everything up-to-date"), "{fired:?}");
         repository.commit("second");
-        // A tag of the same name is not meant.
+        // A tag of the same name is not pushed.
         repository.git(&["tag", "main", "HEAD~1"]);
         let fired = repository.fire(json!({})).await;
         assert_eq!(only(&fired), success("pushed `main` to `origin`"));

@@ -1,4 +1,4 @@
-//! Hooks that nothing waits for, judged by one engine and run by another.
+//! Background hooks, checked by one engine and run by another.
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, event, until};
 
-/// An engine that starts nothing in the background, in the folder of `host`.
+/// An engine that starts no background hooks, in the folder of `host`.
 fn judge(host: &Host, hooks: &str) -> Engine {
     let file = ConfigFile::native("hookwright.yaml", "hookwright.yaml", Layer::Project);
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]

@@ -1,4 +1,4 @@
-//! Which hooks an event wakes, and in which order.
+//! Which hooks match an event, and in which order.
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::{Hook, Layer};
@@ -186,7 +186,7 @@ fn a_subject_and_a_matcher_beside_it_both_have_to_fit_also_behind_the_hash() {
     assert_eq!(at("Bash"), ["both", "either"]);
     assert_eq!(at("write"), ["either"]);
     assert!(at("read").is_empty());
-    // Where nobody can tell which tool it is, every guard has to look.
+    // If the tool is unknown, every guard runs.
     assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["both", "never", "either"]);
 }
 

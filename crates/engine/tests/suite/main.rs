@@ -1,6 +1,6 @@
 //! The engine with real shells: what a hook reads, what its end means, what it leaves running.
 //!
-//! Order, retries and giving up are dispatch's, and are tested there as a table without processes.
+//! Dispatch decides order, retries and giving up, and is tested as a table without processes.
 
 mod answers;
 mod approvals;

@@ -11,13 +11,13 @@ use crate::support::{Host, only, until, wait_for};
 /// Children at once, of each kind.
 const SLOTS: usize = 64;
 
-/// Far longer than a busy machine needs for what must not wait.
+/// Far longer than a busy machine needs for something that must not wait.
 const IN_VAIN: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn five_hundred_hooks_at_once_all_end_and_never_more_than_the_limit_run() {
     let entry = |work: &str| format!("    - {{command: 'echo + >> log; {work}; echo - >> log'}}\n");
-    // Two of them meet, so some run side by side however busy the machine is.
+    // Pairs wait for each other, so some run side by side however busy the machine is.
     let meeting = |own: &str, other: &str| {
         let waits = wait_for(other);
         entry(&format!("touch {own}; {{ {waits}; }} || exit 1"))
@@ -70,8 +70,8 @@ async fn hooks_that_fire_events_get_slots_while_all_others_are_taken() {
 
 #[tokio::test]
 async fn background_hooks_get_slots_while_all_awaited_ones_are_taken() {
-    // More firings at once than there are slots for awaited hooks. Each hook stays in its slot
-    // until one that nobody awaits has run.
+    // More firings at once than slots for awaited hooks. Each hook stays in its slot until a
+    // background hook has run.
     let host = Arc::new(Host::new(&format!(
         "hooks:
   tool:pre_execute: [{{command: 'touch held.$$; {}'}}]

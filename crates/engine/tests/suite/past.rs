@@ -1,4 +1,4 @@
-//! A firing that was cut off is taken up again by the same machine: what ended is not run again, what
+//! The same machine resumes an interrupted firing: hooks that ended do not run again, and one that
 //! had started runs again with a higher attempt number.
 
 use std::io;
@@ -44,7 +44,7 @@ async fn fire(host: &Host, past: Option<PastFiring>) -> hookwright_engine::Fired
     fired
 }
 
-/// Everything that a run without a crash writes down.
+/// Everything that a run without a crash journals.
 async fn whole() -> Vec<RunEventKind> {
     let (host, journal) = journalled();
     fire(&host, None).await;
@@ -75,7 +75,7 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
     for cut in 1..=records.len() {
         let past = &records[..cut];
         let (host, journal) = journalled();
-        // What the hooks of the dead run had done by then.
+        // What the hooks of the killed run had done by then.
         let of = |name: &str, ended: bool| {
             past.iter()
                 .filter(|kind| match kind {
@@ -104,14 +104,14 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
             let runs = lines(&host, name);
             let numbers: Vec<String> = (1..=runs.len()).map(|n| n.to_string()).collect();
             assert_eq!(runs, numbers, "cut at {cut}: {name} has an attempt number twice");
-            // A second attempt of `second` succeeds, also if it was the first that was cut off.
+            // A second attempt of `second` succeeds, even if the first was interrupted.
             let most = needed + was_cut_off;
             assert!(
                 runs.len() <= most && runs.len() >= needed.max(started),
                 "{cut} {name} {runs:?}"
             );
         }
-        // Together with what was written before, the journal is whole and says nothing twice.
+        // Together with the records from before, the journal is complete and has no duplicates.
         let added: Vec<RunEventKind> = journal.events().into_iter().map(|e| e.kind).collect();
         let all: Vec<&RunEventKind> = past.iter().chain(&added).collect();
         let count = |is: &dyn Fn(&RunEventKind) -> bool| all.iter().filter(|k| is(k)).count();
@@ -240,7 +240,7 @@ hooks:
     let remembered =
         |kind: &RunEventKind| matches!(kind, RunEventKind::Firing(FiringEvent::Remembered { .. }));
     assert!(records.iter().any(remembered), "{records:?}");
-    // The agent has been told meanwhile, so memory has nothing for it.
+    // The agent was told in the meantime, so memory has nothing for it.
     let again = Arc::new(WholeJournal::default());
     let host = host_with(&again);
     fire(&host, Some(PastFiring::new(1, records))).await;

@@ -51,7 +51,7 @@ async fn the_journal_has_every_step_before_its_effect_starts() {
             "decided"
         ]
     );
-    // Output is shown while it comes, but the journal holds it once, in the outcome.
+    // Output is shown live, but the journal has it once, in the outcome.
     assert!(host.seen().iter().any(|event| matches!(&event.kind,
         RunEventKind::Firing(FiringEvent::HookOutput { text, .. }) if text == "hi\n")));
 }
@@ -99,7 +99,7 @@ async fn once_means_once_in_a_session() {
     assert_eq!(host.read("ran"), "x\nx\n");
 }
 
-/// Refuses the first start that it is told of.
+/// Refuses to record the first start.
 #[derive(Default)]
 struct DiskFullAtFirst {
     refused: AtomicBool,
@@ -152,7 +152,7 @@ async fn after_eight_blocked_stops_in_a_row_the_session_ends_anyway() {
     let ninth = stop().await;
     assert_eq!(ninth.decision.verdict, Verdict::Proceed { rewritten_input: None });
     assert!(ninth.decision.system_messages[0].contains("8 times in a row"), "{ninth:?}");
-    // Counting starts anew, as it does after work.
+    // The count starts again, as it does after work.
     assert!(matches!(stop().await.decision.verdict, Verdict::Block { .. }));
     host.fire("tool:post_execute", json!({ "session": "s" })).await;
     assert_eq!(stop().await.event.data["stop_hook_active"], false);

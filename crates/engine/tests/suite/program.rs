@@ -1,4 +1,4 @@
-//! A host without files: its hooks are functions, and they write down what happens to them.
+//! A host without files: its hooks are functions, and they note what happens to them.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub(crate) async fn at_a_guard(hook: HookBuilder) -> Fired {
     fire(&engine([hook]), "tool:pre_execute", json!({ "tool_name": "bash" })).await
 }
 
-/// Says that a callback's future was dropped.
+/// Reports that a callback's future was dropped.
 pub(crate) struct OnDrop<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -32,7 +32,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// What callbacks write down, in order.
+/// Notes of callbacks, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -46,7 +46,7 @@ impl Notes {
     }
 }
 
-/// A callback that says when it runs, then waits for its token, or for ever.
+/// A callback that reports that it runs, then waits for its token, or forever.
 pub(crate) fn waits(listens: bool, running: &Arc<Notify>, notes: &Notes) -> HookBuilder {
     let (running, notes) = (Arc::clone(running), notes.clone());
     Hook::on("*", move |call: Call| {

@@ -1,4 +1,4 @@
-//! A receiver for webhooks on a real socket: it says what it is told to say, and keeps what it got.
+//! A receiver for webhooks on a real socket: sends prepared replies, and keeps the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ impl Received {
 /// What the receiver does with a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// All that it sends.
+    /// The whole reply.
     Raw(String),
     /// This, and then more without end.
     Endless(&'static str),
@@ -45,7 +45,7 @@ pub(crate) enum Reply {
     Held(Arc<Semaphore>),
     /// This, and then nothing more, with the connection open.
     Stuck(&'static str),
-    /// It keeps the connection and says nothing.
+    /// It keeps the connection open and sends nothing.
     Silent,
 }
 
@@ -64,7 +64,7 @@ impl Reply {
 }
 
 impl Receiver {
-    /// Answers with these, one after the other, and then with `200` and `ok`.
+    /// Sends these replies in order, and then `200` and `ok`.
     pub(crate) async fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("bound").port();
@@ -91,12 +91,12 @@ impl Receiver {
         self.requests.recv().await.expect("the receiver runs as long as the test")
     }
 
-    /// Whether a request is there that nobody has looked at.
+    /// Whether there is no unread request.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.requests.try_recv().is_err()
     }
 
-    /// How many requests were on their way at once, at most.
+    /// The most requests at once.
     pub(crate) fn most_at_once(&self) -> usize {
         self.most_at_once.lock().expect("one test").1
     }
@@ -119,7 +119,7 @@ async fn serve(
     if let Reply::Held(gate) = &reply {
         gate.acquire().await.expect("never closed").forget();
     }
-    // Before the answer: who has it may send the next one.
+    // Before the answer: its receiver may send the next request at once.
     counts.lock().expect("one test").0 -= 1;
     match reply {
         Reply::Raw(text) => say(&mut stream, &text).await,
@@ -136,7 +136,7 @@ async fn serve(
             let _ = stream.read(&mut [0; 1]).await;
         }
         Reply::Silent => {
-            // Until the other side gives up.
+            // Until the other side closes the connection.
             let _ = stream.read(&mut [0; 1]).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Secrets: only into hooks that name them, and out of nothing that anybody can see.
+//! Secrets reach only hooks that name them, and are redacted everywhere else.
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Ports;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::Host;
 
-/// A quote and a slash, so that JSON and addresses write it differently.
+/// A quote and a slash, so that JSON and addresses escape it differently.
 const TOKEN: &str = "hunter/2\"2&x";
 
 fn host(hooks: &str) -> Host {
@@ -18,7 +18,7 @@ fn host(hooks: &str) -> Host {
     Host::with_secrets(hooks, Ports::default(), &[("PLAIN", "blue")], secrets)
 }
 
-/// Nothing that left the engine holds a secret, in any of its forms.
+/// Asserts that no output of the engine contains a secret, in any of its forms.
 fn assert_hidden(host: &Host, record: &serde_json::Value) {
     let seen = serde_json::to_string(&host.seen()).expect("plain data");
     for text in [seen, record.to_string()] {

@@ -1,4 +1,4 @@
-//! Hooks that start pipelines: what the child is given, what comes back, and who ends it.
+//! Hooks that start pipelines: the child's input, its result, and how it is ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ fn with(pipelines: &Arc<InMemoryPipelines>) -> Ports {
     Ports { pipelines: Arc::clone(pipelines) as _, ..Ports::default() }
 }
 
-/// A host whose pipeline `review` comes to these ends.
+/// A host whose pipeline `review` ends like this.
 fn host(hooks: &str, ends: &[ChildEnd]) -> (Host, Arc<InMemoryPipelines>) {
     let pipelines = Arc::new(InMemoryPipelines::default());
     ends.iter().for_each(|end| pipelines.add_end("review", end.clone()));
@@ -68,7 +68,7 @@ hooks:
         ("review", SpawnDir::Session, "a", "iteration:complete")
     );
     assert_eq!((by.iteration, by.firing, by.awaited), (7, 1, true));
-    // What was given on purpose is a secret all the same.
+    // A value passed on purpose is still redacted.
     assert_eq!(fired.reports[0].stdout, r#"{"said":"the key is [secret TOKEN]"}"#);
 }
 

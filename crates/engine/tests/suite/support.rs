@@ -1,4 +1,4 @@
-//! A host with a temporary project: hooks go in as YAML, events are fired, decisions come out.
+//! A host with a temporary project: takes hooks as YAML, fires events, returns decisions.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl Host {
         variables: &[(&str, &str)],
         secrets: Secrets,
     ) -> Self {
-        // Children must not inherit what the tests were started to ignore, as with nohup.
+        // Children must not inherit ignored signals of the test process, as with nohup.
         IgnoredSignals::read().catch().expect("signals can be caught");
         let folder = tempfile::tempdir().expect("a folder");
         #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
@@ -75,7 +75,7 @@ impl Host {
         self.path().join(name).exists()
     }
 
-    /// How many files begin like this.
+    /// The number of files with this prefix.
     pub(crate) fn count(&self, start: &str) -> usize {
         let entries = std::fs::read_dir(self.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -90,15 +90,15 @@ impl Host {
         self.engine.fire(event(name, data), Firing::default()).await
     }
 
-    /// Waits until a file is there: the only way a hook can tell that it has come so far.
+    /// Waits until a file exists: the only way for a hook to report its progress.
     pub(crate) async fn until_exists(&self, name: &str) {
         let path = self.path().join(name);
         until(&format!("{name} is there"), || path.exists()).await;
     }
 }
 
-/// A process of a hook, whose id the hook writes into a file. Whatever a test fails at, the process
-/// ends with the test.
+/// A process of a hook, whose id the hook writes into a file. The process ends with the test, even
+/// if the test fails.
 pub(crate) struct Left {
     folder: PathBuf,
     file: PathBuf,
@@ -110,22 +110,22 @@ impl Left {
         Self { file: folder.join(file), folder }
     }
 
-    /// Whether its id is known, so that it can be looked for.
+    /// Whether its id is known.
     pub(crate) fn has_run(&self) -> bool {
         self.pid().is_some()
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        // Hooks run in the test's own folder, so an id that others were given since does not count.
+        // Hooks run in the test's own folder, so a reused process id elsewhere does not count.
         let runs_in = self.pid().and_then(|pid| std::fs::read_link(proc(&pid).join("cwd")).ok());
         runs_in.is_some_and(|folder| folder == self.folder)
     }
 
-    /// Whether it has ended and was collected.
+    /// Whether it has ended and was reaped.
     pub(crate) fn is_gone(&self) -> bool {
         let process = proc(&self.pid().expect("it has run"));
         let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return true };
-        // In a container without an init, the first process collects nothing that is left to it.
+        // In a container without an init, the first process reaps no orphans.
         stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with("Z 1 "))
     }
 
@@ -147,8 +147,8 @@ impl Drop for Left {
     }
 }
 
-/// Writes a program. Another process does, because one that another test starts meanwhile has for a
-/// moment all files that are open here, and a file that somebody may still write to cannot be run.
+/// Writes a program, in another process. A child that another test starts meanwhile briefly
+/// inherits all files that are open here, and a file that is open for writing cannot be executed.
 pub(crate) fn write_program(path: &Path, text: &str) {
     let mut install = std::process::Command::new("install");
     install.args(["-D", "-m", "755", "/dev/stdin"]).arg(path).stdin(std::process::Stdio::piped());
@@ -159,13 +159,13 @@ pub(crate) fn write_program(path: &Path, text: &str) {
     assert!(child.wait().expect("it ends").success(), "{} cannot be written", path.display());
 }
 
-/// A command that succeeds once a file is there, and fails rather than outlive its test.
+/// A command that succeeds once a file exists, and fails rather than outlive its test.
 pub(crate) fn wait_for(file: &str) -> String {
     format!("for i in $(seq 300); do [ -e {file} ] && break; sleep 0.2; done; [ -e {file} ]")
 }
 
-/// Waits for something that no event announces, for two minutes at least: a busy machine may keep any
-/// process waiting for many seconds.
+/// Waits for something that no event announces, for at least two minutes: a busy machine may delay
+/// any process for many seconds.
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..24_000 {
         if holds() {

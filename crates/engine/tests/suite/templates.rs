@@ -9,7 +9,7 @@ use hookwright_engine::template::{CommandText, Problem, Reference, TextError, Va
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// A command with `{{x}}`, and what it prints: the value stands at every `@`.
+/// A command with `{{x}}`, and its output: every `@` is the value.
 const BOTH_SHELLS: &[(&str, &str)] = &[
     ("printf '<%s>' {{x}}", "<@>"),
     ("printf '<%s>' a{{x}}b{{x}}", "<a@b@>"),
@@ -147,7 +147,7 @@ fn known(name: &str) -> Reference {
 
 const SEPARATOR: &str = "\n--8<--\n";
 
-/// Every command of a table, in one process, with one value.
+/// Runs every command of a table, in one process, with one value.
 fn check(shell: &str, table: &[(&str, &str)], value: &str) {
     let sandbox = Sandbox::new();
     let mut script = String::new();
@@ -252,10 +252,10 @@ proptest! {
     }
 }
 
-/// Most of what comes together is refused, in no time.
+/// Most random combinations are refused quickly.
 const CASES: u32 = 3000;
 
-/// Pieces of commands that touch nothing themselves.
+/// Pieces of commands that have no effects themselves.
 const PIECES: &[&str] = &[
     "{{x}}",
     "{{x}}",
@@ -423,7 +423,7 @@ const PIECES: &[&str] = &[
     "é",
 ];
 
-/// Whatever command comes together: if it is accepted, no value runs.
+/// Checks a random command: if it is accepted, no value runs.
 fn no_value_runs(pieces: &[usize]) {
     let text: String = pieces.iter().map(|at| PIECES[*at % PIECES.len()]).collect();
     if !text.contains("{{x}}") && !text.contains("{{l}}") {
@@ -459,7 +459,7 @@ proptest! {
     }
 }
 
-/// Commands by which bash runs what the variable `v` holds, though no `$v` stands in them.
+/// Commands by which bash runs the content of `v`, though they contain no `$v`.
 const CALCULATED: &[&str] = &[
     "[[ v -eq 1 ]]",
     "[[ 1 -gt 'v' ]]",

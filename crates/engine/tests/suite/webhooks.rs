@@ -1,4 +1,4 @@
-//! Webhooks over real sockets: what arrives, what comes back, what is refused, what nobody sees.
+//! Webhooks over real sockets: what arrives, what comes back, what is refused, what is hidden.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::receiver::{Receiver, Reply};
 use crate::support::Host;
 
-/// A host whose hook at `stage:complete` is waited for, so that its end is in the report.
+/// A host whose hook at `stage:complete` is awaited, so that its end is in the report.
 fn awaited(url: &str, more: &str) -> Host {
     let fields = format!("url: '{url}', on_failure: abort, retry_delay: 1ms, {more}");
     Host::new(&format!("hooks: {{stage:complete: [{{id: send, {fields}}}]}}"))
@@ -170,7 +170,7 @@ async fn elsewhere_a_response_is_kept_and_answers_nothing() {
 
 #[tokio::test]
 async fn a_guard_whose_receiver_is_down_blocks() {
-    // Taken, so that nobody else gets it, and nobody listens.
+    // Bound, so that no other process gets it, but nothing listens.
     let taken = tokio::net::TcpSocket::new_v4().expect("a socket");
     taken.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let free = taken.local_addr().expect("bound").port();
@@ -321,7 +321,7 @@ async fn a_body_without_end_is_kept_to_its_limit() {
     assert_eq!(report.stdout.len(), RESPONSE_BYTES_MAX);
 }
 
-/// Answers of a receiver that has the request, but whose body never comes to its end.
+/// Replies of a receiver that has the request, but whose body never ends.
 fn cut_bodies() -> [(&'static str, Reply); 3] {
     let raw = |text: &str| Reply::Raw(text.to_owned());
     [

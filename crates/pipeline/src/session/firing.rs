@@ -29,7 +29,7 @@ impl Session {
         let event = Event::new(name.clone(), data);
         let firing = Firing {
             session: Some(self.recorder.session.clone()),
-            nobody_to_ask: true,
+            no_approver: true,
             key: Some(key.to_string()),
             with,
             past,
@@ -81,7 +81,7 @@ impl Session {
             };
             let firing = Firing {
                 session: Some(self.recorder.session.clone()),
-                nobody_to_ask: true,
+                no_approver: true,
                 within,
                 past: Some(Box::new(past)),
                 ..Firing::default()

@@ -350,7 +350,7 @@ impl TaskDesk {
         let firing = Firing {
             session: Some(self.session.clone()),
             chain,
-            nobody_to_ask: true,
+            no_approver: true,
             key: Some(FiringKey::from(firing).to_string()),
             past,
             ..Firing::default()

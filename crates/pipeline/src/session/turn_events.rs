@@ -76,7 +76,7 @@ impl FiredInTurn {
         let data = self.data.clone().into_iter().chain(data).collect();
         let firing = Firing {
             session: Some(self.session.clone()),
-            nobody_to_ask: true,
+            no_approver: true,
             key: Some(key.to_string()),
             remakes_data: true,
             ..Firing::default()

@@ -73,7 +73,7 @@ pub(super) fn missing_help(missing: &str) -> String {
 
 pub(super) fn hook_conflict_help(conflict: HookConflict) -> &'static str {
     match conflict {
-        HookConflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
+        HookConflict::NotAwaited => "remove `await: false`, or write `on_failure: continue`",
         HookConflict::NothingToBlock => {
             "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
         }
@@ -81,7 +81,7 @@ pub(super) fn hook_conflict_help(conflict: HookConflict) -> &'static str {
         HookConflict::NothingToMatch => {
             "remove `matcher`, or use `when`, which can test all of an event's data"
         }
-        HookConflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
+        HookConflict::NoReader => "remove `pipe_output`, or listen to `session:stop`",
     }
 }
 

@@ -59,7 +59,7 @@ use hookwright_engine::hook::{
     Action, Callback, Hook, HookOrigin, HookSource, Layer, OnFailure, Shell,
 };
 use hookwright_engine::limits::CALLBACK_GRACE;
-use hookwright_engine::matcher::{Looks, Matcher};
+use hookwright_engine::matcher::{EventMatcher, Matcher};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::CommandText;
 use hookwright_engine::{CallbackFailure, CancellationToken};
@@ -223,7 +223,7 @@ impl ToolMatcher {
     }
 }
 
-impl Looks for ToolMatcher {
+impl EventMatcher for ToolMatcher {
     fn wakes(&self, event: &Event) -> bool {
         // An event that is about no tool is everybody's.
         event.text("tool_name").is_none_or(|tool| {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use hookwright_engine::hook::Hook;
-use hookwright_engine::matcher::Looks;
+use hookwright_engine::matcher::EventMatcher;
 use hookwright_engine::{Case, LazyRegex};
 use hookwright_events::{Event, EventName};
 
@@ -21,7 +21,7 @@ pub(super) struct Waking {
     pub(super) rule: Option<rule::Rule>,
 }
 
-impl Looks for Waking {
+impl EventMatcher for Waking {
     fn wakes(&self, event: &Event) -> bool {
         self.matcher.wakes(event) && self.rule.as_ref().is_none_or(|rule| rule.fits(event))
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hookwright_config::FaultKind;
-use hookwright_engine::matcher::{Looks, Matcher};
+use hookwright_engine::matcher::{EventMatcher, Matcher};
 use hookwright_engine::pattern::{Pattern, PatternError, PatternPoint};
 use hookwright_engine::{Glob, is_glob, nearest};
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
@@ -132,7 +132,7 @@ struct Tools {
     literal: Option<Box<str>>,
 }
 
-impl Looks for Tools {
+impl EventMatcher for Tools {
     fn wakes(&self, event: &Event) -> bool {
         let called = event.subject_spellings().into_iter().next();
         let names = [called, event.subject()];

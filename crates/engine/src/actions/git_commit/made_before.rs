@@ -1,7 +1,8 @@
-//! The commit of an attempt that was cut off, found again after a crash.
+//! Finds the commit of an interrupted attempt after a crash.
 //!
-//! Before it commits, the hook writes down which commit HEAD names and what is staged. Its commit is the
-//! first one behind that HEAD, with this content or this message: hooks of git may change one of them.
+//! Before it commits, the hook journals the commit of HEAD and the staged tree. Its commit is the
+//! first one after that HEAD, with this content or this message: git's hooks may change one of
+//! them.
 
 use hookwright_events::{EventName, Outcome};
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::super::git::GitRunner;
 use super::MadeCommit;
 use crate::past::Committing;
 
-/// Where the repository is now.
+/// The current state of the repository.
 pub(super) async fn now(git: &mut GitRunner<'_>) -> Result<Committing, Outcome> {
     let head = git.ask(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
     let head = (head.code == 0).then(|| head.output.stdout.trim().to_owned());
@@ -21,7 +22,7 @@ pub(super) async fn now(git: &mut GitRunner<'_>) -> Result<Committing, Outcome> 
     Ok(Committing { head, tree: tree.output.stdout.trim().to_owned() })
 }
 
-/// The commit that this hook has made before it was cut off, if it came so far.
+/// The commit that this hook made before it was interrupted, if it did.
 pub(super) async fn find(
     git: &mut GitRunner<'_>,
     message: &str,
@@ -58,7 +59,7 @@ pub(super) async fn find(
     Ok(Some(MadeCommit { id, message: message.to_owned(), branch, files }))
 }
 
-/// The commit of which the hooks of `git:post_commit` were being told.
+/// The commit that a `git:post_commit` was already fired for.
 fn told(git: &GitRunner<'_>, message: &str) -> Option<MadeCommit> {
     let data = git.told_before(&EventName::GIT_POST_COMMIT)?.data()?;
     let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -72,14 +73,14 @@ fn told(git: &GitRunner<'_>, message: &str) -> Option<MadeCommit> {
     })
 }
 
-/// The first commit behind this one, on the line that leads to HEAD.
+/// The first commit after this one, on the way to HEAD.
 async fn first_behind(
     git: &mut GitRunner<'_>,
     head: Option<&str>,
 ) -> Result<Option<String>, Outcome> {
     let range = head.map_or_else(|| "HEAD".to_owned(), |head| format!("{head}..HEAD"));
     let listed = git.ask(&["rev-list", "--first-parent", "--parents", &range, "--"]).await?;
-    // Without a commit there is no HEAD, and a commit that is gone has nothing behind it.
+    // Without a commit there is no HEAD, and a commit that no longer exists has no successors.
     if listed.code != 0 {
         return Ok(None);
     }

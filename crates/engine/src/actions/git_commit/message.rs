@@ -1,4 +1,4 @@
-//! A commit's message: the author's text with values in the places of their names.
+//! A commit message: the configured text with its values filled in.
 
 use hookwright_events::Event;
 
@@ -6,7 +6,7 @@ use super::super::HookAttempt;
 use crate::template::{TextTemplate, ValueWriting};
 use crate::variables::text_of;
 
-/// The message, without white space around it, or what is wrong with it.
+/// The trimmed message, or what is wrong with it.
 pub(super) fn for_commit(
     written: Option<&TextTemplate>,
     attempt: &HookAttempt,
@@ -29,7 +29,7 @@ fn filled(written: &TextTemplate, attempt: &HookAttempt) -> Result<String, Strin
     let filled = written
         .fill(&attempt.filling(), ValueWriting::Plain)
         .map_err(|error| error.within("the commit message"))?;
-    // Whoever can read the repository could read it, for ever.
+    // Everyone who can read the repository could read it, forever.
     if let Some(secret) = filled.secrets().next() {
         return Err(format!("the commit message must not contain the secret `{secret}`"));
     }

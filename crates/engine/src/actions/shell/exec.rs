@@ -1,4 +1,4 @@
-//! A program that runs without a shell: its arguments are what they are, and nothing evaluates them.
+//! A program that runs without a shell: its arguments are literal.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::HookAttempt;
 
-/// The program and its arguments, with the variables of the dialect in their places.
+/// The program and its arguments, with the dialect's variables filled in.
 pub(super) fn program(
     attempt: &HookAttempt,
     words: &[String],
@@ -22,7 +22,7 @@ pub(super) fn program(
     }
 }
 
-/// The word with each `${NAME}` that is known replaced, once; any other stays as it is.
+/// The word with each known `${NAME}` replaced, once; all others stay.
 fn filled(word: &str, variables: &[(Cow<'static, str>, String)]) -> String {
     let mut text = String::with_capacity(word.len());
     let mut rest = word;

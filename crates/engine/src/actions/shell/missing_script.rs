@@ -1,20 +1,20 @@
-//! Whether a command that exited with 2 only named a script that is not there.
+//! Whether a command that exited with 2 only named a script that does not exist.
 //!
-//! `python missing.py`, `node missing.js` and `sh missing.sh` exit with 2, as a hook does that blocks
-//! on purpose. A block must never be taken for such a slip, so this claims something only when all
-//! of it fits: one simple command of plain words, an interpreter and a script that does not exist, no
-//! output, and a complaint on standard error that names the script.
+//! `python missing.py`, `node missing.js` and `sh missing.sh` exit with 2, as a hook does that
+//! blocks on purpose. A block must never be mistaken for such a typo, so all of this must hold: one
+//! simple command of plain words, an interpreter and a script that does not exist, no output, and a
+//! message on standard error that names the script.
 
 use std::path::Path;
 
 const INTERPRETERS: &[&str] =
     &["bash", "dash", "ksh", "lua", "node", "perl", "php", "python", "ruby", "sh", "tclsh", "zsh"];
 
-/// Options that stand alone. Behind any other the next word may be its value, not the script.
+/// Options without a value. After any other option the next word may be its value, not the script.
 const LONE_OPTIONS: &[&str] =
     &["-B", "-S", "-e", "-eu", "-eux", "-ex", "-s", "-u", "-ux", "-w", "-x"];
 
-/// The script that an interpreter was asked to run and could not find.
+/// The script that an interpreter could not find.
 pub(super) fn find<'a>(
     command: &'a str,
     folder: &Path,
@@ -25,7 +25,7 @@ pub(super) fn find<'a>(
         return None;
     }
     let script = script_of(command.trim())?;
-    // The interpreters' own words for it; a script that runs (bash also looks into PATH) has others.
+    // The interpreters' own messages. A script that did run has others; bash also searches PATH.
     let complains = ["No such file", "an't open", "annot open", "not found"]
         .iter()
         .any(|words| stderr.contains(words));
@@ -34,7 +34,7 @@ pub(super) fn find<'a>(
 
 /// `python3 -u "guard.py" x` → `guard.py`.
 fn script_of(command: &str) -> Option<&str> {
-    // Anything that makes it more than one simple command leaves open who said what.
+    // If it is more than one simple command, it is unclear which part printed the message.
     if command.contains(['\n', ';', '|', '&', '(', ')', '<', '>', '`', '#']) {
         return None;
     }
@@ -46,7 +46,7 @@ fn script_of(command: &str) -> Option<&str> {
     if !INTERPRETERS.contains(&name) {
         return None;
     }
-    // Shells take `-s` for "read standard input"; there the next word is no script.
+    // For shells `-s` means "read standard input", and the next word is not a script.
     let is_shell = matches!(name, "bash" | "dash" | "ksh" | "sh" | "zsh");
     for word in words {
         let word = unquoted(word)?;
@@ -69,7 +69,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// A word without its quotes, if the shell would not change it any further.
+/// A word without its quotes, if the shell would not change it further.
 fn unquoted(word: &str) -> Option<&str> {
     let inner = ['"', '\'']
         .iter()

@@ -1,4 +1,4 @@
-//! Where shells are.
+//! Finds shells.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::variables::Environment;
 
-/// Shells that were found, so that `PATH` is searched once.
+/// Caches the shells that were found, so that `PATH` is searched once.
 #[derive(Debug, Default)]
 pub(crate) struct Shells {
     found: Mutex<HashMap<String, PathBuf>>,
@@ -26,7 +26,7 @@ impl Shells {
         }
         let path = environment.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         let program = hookwright_process::find_program(OsStr::new(name), path, folder)?;
-        // A relative one depends on the folder, so it is looked for each time.
+        // A relative path depends on the folder, so it is searched each time.
         if program.is_absolute() && !name.contains('/') {
             found.insert(name.to_owned(), program.clone());
         }

@@ -1,4 +1,4 @@
-//! Looking on while a command runs.
+//! Watches a command while it runs.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use hookwright_events::{Outcome, Output, ProcessOutcome, Status};
 use hookwright_process::{Captured, Leader, OutputFilter, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
-use super::super::telling::Telling;
+use super::super::child_news::ChildNews;
 use super::super::{ActionNews, HookAttempt};
 use crate::answer;
 use crate::limits::ASYNC_LINE_BYTES_MAX;
 use crate::policy::At;
 
-/// Looks on while the command runs: the first line may turn it into a background one.
+/// Watches a running command: its first line may move it to the background.
 pub(super) struct ShellWatch<'a> {
     attempt: &'a HookAttempt,
-    telling: Telling<'a>,
-    /// What has come of the first line; `None` once it is known not to matter.
+    child_news: ChildNews<'a>,
+    /// The first line so far; `None` once it is known not to matter.
     first_line: Option<Vec<u8>>,
     went_async: bool,
     slot: SemaphorePermit<'a>,
@@ -30,7 +30,7 @@ impl<'a> ShellWatch<'a> {
     ) -> Self {
         Self {
             attempt,
-            telling: Telling::new(&attempt.hook.id, &attempt.run_id, news),
+            child_news: ChildNews::new(&attempt.hook.id, &attempt.run_id, news),
             first_line: attempt.terms.awaited.then(Vec::new),
             went_async: false,
             slot,
@@ -39,12 +39,12 @@ impl<'a> ShellWatch<'a> {
 
     fn go_async(&mut self) {
         self.went_async = true;
-        // Guards must not wait for what nothing waits for. If all other places are taken, it keeps
-        // its own: the number of children stays bounded.
+        // Guards must not wait for slots of background hooks. If no background slot is free, the
+        // command keeps its own, so the number of children stays bounded.
         if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
             self.slot = slot;
         }
-        self.telling.news.went_async(None);
+        self.child_news.news.went_async(None);
     }
 }
 
@@ -54,17 +54,17 @@ impl Watch for ShellWatch<'_> {
     }
 
     fn started(&mut self, leader: &Leader) {
-        self.telling.started(leader);
+        self.child_news.started(leader);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        self.telling.printed(stream, bytes);
+        self.child_news.printed(stream, bytes);
         if stream == Stream::Stderr {
             return None;
         }
         let line = self.first_line.as_mut()?;
         line.extend_from_slice(&bytes[..bytes.len().min(ASYNC_LINE_BYTES_MAX)]);
-        // Judged whole or not at all: how a command's writes are split must not matter.
+        // The line is read only when complete: how a command's writes are split must not matter.
         let Some(end) = line.iter().position(|byte| *byte == b'\n') else {
             if line.len() >= ASYNC_LINE_BYTES_MAX {
                 self.first_line = None;
@@ -81,7 +81,7 @@ impl Watch for ShellWatch<'_> {
         more_time
     }
 
-    /// Only what nothing can undo is enough: a deny or an end.
+    /// Whether the output already contains a deny or a stop, which nothing can undo.
     fn enough(&mut self, stdout: &Captured) -> bool {
         if self.went_async {
             return false;

@@ -1,9 +1,9 @@
-//! Asking a person: the wait is stored and somebody listens before the request leaves, and the
-//! decision is waited for from then on, however it comes.
+//! Asking a person. The wait is stored and can be answered before the request is sent, and the hook
+//! waits for the decision from then on, however it comes.
 //!
-//! A kill can come between any two steps. The wait is stored together with the request, so that
-//! what was rendered is never rendered again; it is marked as sent once the request has arrived, so
-//! that the person is not asked twice; and a decision that came meanwhile is found with it.
+//! The process can be killed between any two steps. The wait is stored together with the request,
+//! so a request is never rendered twice. It is marked as sent once the request has arrived, so the
+//! person is not asked twice. A decision made in the meantime is found with it.
 
 use std::io;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) async fn run(
         Err(error) => return failed(format!("the stored request cannot be read: {error}"), false),
     };
     tell(attempt, &rendered, &wait, news);
-    let mut left_behind = LeftBehind::new(attempt, &wait.id);
+    let mut abandon_on_drop = AbandonOnDrop::new(attempt, &wait.id);
     let asked = OpenQuestion { attempt, wait: &wait, rendered: &rendered };
     let end = tokio::select! {
         biased;
@@ -56,22 +56,22 @@ pub(super) async fn run(
         QuestionEnd::NotSent(outcome) => outcome,
         QuestionEnd::Interrupted => {
             if attempt.place.is_kept {
-                left_behind.stays();
+                abandon_on_drop.keep();
             }
-            left_behind.end().await;
+            abandon_on_drop.end().await;
             return Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
         }
     };
     if may_be_tried_again(attempt, &outcome) {
-        left_behind.stays();
+        abandon_on_drop.keep();
     }
-    left_behind.end().await;
+    abandon_on_drop.end().await;
     outcome
 }
 
 /// The wait of this hook in this firing, stored now or before a crash.
 async fn open(attempt: &HookAttempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
-    // Who cannot be asked now cannot be asked a few seconds later.
+    // If people cannot be asked now, a retry a few seconds later will not help.
     let nobody = |error: io::Error| failed(format!("cannot ask a person: {error}"), false);
     if let Some(key) = question::key(attempt)
         && let Some(known) = attempt.waits.find(&key).await.map_err(nobody)?
@@ -103,9 +103,9 @@ fn tell(attempt: &HookAttempt, rendered: &Rendered, wait: &OpenWait, news: &mut 
         )
     });
     for note in wait.notes.iter().cloned().chain(unreachable) {
-        news.tells(RunEventKind::Session(SessionEvent::Noted { note }));
+        news.report(RunEventKind::Session(SessionEvent::Noted { note }));
     }
-    news.tells(RunEventKind::Firing(FiringEvent::HookWaiting {
+    news.report(RunEventKind::Firing(FiringEvent::HookWaiting {
         hook: hook.clone(),
         wait: wait.id.clone(),
         question: question::text(attempt, rendered),
@@ -128,7 +128,7 @@ enum QuestionEnd {
 }
 
 impl OpenQuestion<'_> {
-    /// Sends what has not arrived yet, and waits for the decision all the while.
+    /// Sends the request if it has not arrived yet, while waiting for the decision.
     async fn answer(&self) -> QuestionEnd {
         let waits = &self.attempt.waits;
         let mut decided = waits.decided(&self.wait.id);
@@ -136,8 +136,8 @@ impl OpenQuestion<'_> {
             let sending = send(self.attempt, self.rendered, &self.wait.callback_url, SEND_TIMEOUT);
             let sent = tokio::select! {
                 biased;
-                // Decided in the terminal, perhaps while the receiver was down: then nobody has to be
-                // asked any more.
+                // Decided in the terminal, perhaps while the receiver was down: the request is no
+                // longer needed.
                 end = &mut decided => return QuestionEnd::Of(end),
                 sent = sending => sent,
             };
@@ -160,7 +160,7 @@ fn has_arrived(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Request(RequestOutcome::Responded { status: 200..300, .. }))
 }
 
-/// Whether a next attempt will go on with the same wait.
+/// Whether a further attempt will continue with the same wait.
 fn may_be_tried_again(attempt: &HookAttempt, outcome: &Outcome) -> bool {
     let at = At { event: &attempt.event, power: attempt.power, awaited: true };
     attempt.try_number <= attempt.terms.retries
@@ -184,34 +184,35 @@ fn outcome(attempt: &HookAttempt, end: WaitEnd) -> Outcome {
     }
 }
 
-/// Ends a wait that nobody will take up; also when the firing is dropped.
-struct LeftBehind {
+/// Ends a wait that will not be resumed, also when the firing is dropped.
+struct AbandonOnDrop {
     waits: Arc<dyn Waits>,
     id: Option<String>,
-    /// Somebody may take it up after the program has ended.
+    /// A later process may resume it.
     is_kept: bool,
 }
 
-impl LeftBehind {
+impl AbandonOnDrop {
     fn new(attempt: &HookAttempt, id: &str) -> Self {
         let is_kept = attempt.place.is_kept;
         Self { waits: Arc::clone(&attempt.waits), id: Some(id.to_owned()), is_kept }
     }
 
-    /// Somebody will go on with it.
-    fn stays(&mut self) {
+    /// Keeps the wait for the next attempt.
+    fn keep(&mut self) {
         self.id = None;
     }
 
     async fn end(&mut self) {
         if let Some(id) = self.id.take() {
-            // What has been decided stays so; what cannot be written down is found out by its time.
+            // A decided wait stays decided. If this cannot be stored, the wait ends by its
+            // deadline.
             let _ = self.waits.abandon(&id).await;
         }
     }
 }
 
-impl Drop for LeftBehind {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         let Some(id) = self.id.take().filter(|_| !self.is_kept) else { return };
         let Ok(runtime) = Handle::try_current() else { return };

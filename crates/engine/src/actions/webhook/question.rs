@@ -1,4 +1,4 @@
-//! What a person is asked: the words of the question, and the answers that the hook itself offers.
+//! The question for a person: its text, and the answers that the hook itself offers.
 
 use hookwright_events::Event;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub(super) fn wait(attempt: &HookAttempt, webhook: &Webhook, rendered: &Rendered
     }
 }
 
-/// By what the wait is found again, where the firing can be taken up.
+/// The key by which the wait is found again; `None` if the firing is not resumable.
 pub(super) fn key(attempt: &HookAttempt) -> Option<WaitKey> {
     let place = &attempt.place;
     place.is_kept.then(|| WaitKey {
@@ -51,7 +51,7 @@ pub(super) fn key(attempt: &HookAttempt) -> Option<WaitKey> {
     })
 }
 
-/// What is asked, in words for people.
+/// The question as people read it.
 pub(super) fn text(attempt: &HookAttempt, rendered: &Rendered) -> String {
     let hook = &attempt.hook;
     let text = rendered.text().map(|text| without_address(&text));
@@ -60,7 +60,7 @@ pub(super) fn text(attempt: &HookAttempt, rendered: &Rendered) -> String {
     attempt.surroundings.secrets.hide(&text).into_owned()
 }
 
-/// Whoever reads the question has the address already, or must not see it.
+/// Removes the address: readers of the question already have it, or must not see it.
 fn without_address(text: &str) -> String {
     let is_address = |word: &&str| !word.contains("${CALLBACK_URL}");
     let lines = text.lines().map(|line| match line.contains("${CALLBACK_URL}") {
@@ -70,7 +70,7 @@ fn without_address(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n").trim().trim_end_matches(':').to_owned()
 }
 
-/// The words that the hook's own texts offer, as they are compared: lower case, each once.
+/// The words that the hook's own texts offer, normalised: lower case, each once.
 fn offered(webhook: &Webhook) -> Vec<String> {
     let mut words = Vec::new();
     let mut add = |text: &str| {
@@ -90,7 +90,7 @@ fn offered(webhook: &Webhook) -> Vec<String> {
     words
 }
 
-/// Every text of the body that can hold the address.
+/// Every text of the body that can contain the address.
 fn texts(body: &JsonTemplate, add: &mut dyn FnMut(&str)) {
     match body {
         JsonTemplate::Constant(_) => {}

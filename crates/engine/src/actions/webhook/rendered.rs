@@ -1,5 +1,5 @@
-//! [`Rendered`]: a request with its values, secrets and the callback's address still by name. It can
-//! be stored, and is rendered once: after a crash what was stored is sent.
+//! [`Rendered`]: a request with its values filled in, but secrets and the callback's address still
+//! by name. It can be stored, and is rendered once: after a crash the stored request is sent.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use crate::template::{
 };
 use crate::variables::is_ours;
 
-/// A request that can be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rendered {
     /// The same for all attempts.
@@ -38,7 +37,7 @@ enum RenderedBody {
 }
 
 impl Rendered {
-    /// The request of this attempt; the error says which text cannot be filled.
+    /// Renders the request of this attempt; the error says which text cannot be filled.
     pub(super) fn new(
         attempt: &HookAttempt,
         webhook: &Webhook,
@@ -83,12 +82,12 @@ impl Rendered {
         })
     }
 
-    /// Whether it goes anywhere.
+    /// Whether it has an address.
     pub(super) fn is_sent(&self) -> bool {
         self.url.is_some()
     }
 
-    /// The request as it leaves now.
+    /// The request to send now.
     pub(super) fn request(
         &self,
         secrets: &Secrets,
@@ -129,8 +128,8 @@ impl Rendered {
         })
     }
 
-    /// What must not be seen in whatever comes back: secrets, values from the environment that stand
-    /// in address and headers, where a token may be any of them, and the callback's address.
+    /// What must be redacted in the response: secrets, the callback's address, and values from the
+    /// environment in the address and headers, since any of them may be a token.
     pub(super) fn hidden(&self, secrets: &Secrets, callback_url: &str) -> Arc<Redaction> {
         let texts = self.headers.iter().map(|(_, text)| text).chain(&self.url).chain(&self.secret);
         let values = texts
@@ -141,7 +140,7 @@ impl Rendered {
         secrets.and_values(values.chain(token))
     }
 
-    /// Whether the address at which a person can answer is part of it.
+    /// Whether it contains the address at which a person can answer.
     pub(super) fn names_callback(&self) -> bool {
         let texts = self.headers.iter().map(|(_, text)| text).chain(&self.url);
         let in_body = match &self.body {
@@ -151,10 +150,10 @@ impl Rendered {
         in_body || texts.into_iter().any(FilledText::names_callback)
     }
 
-    /// What is asked, as far as the body says it.
+    /// The question, if the body contains one.
     pub(super) fn text(&self) -> Option<String> {
         let RenderedBody::Json(body) = self.body.as_ref()? else { return None };
-        // A body in which nothing was to be filled is one constant, whatever it is made of.
+        // A body without references is one constant, whatever its structure.
         match body.redacted().get_mut("text")?.take() {
             Value::String(text) => Some(text),
             _ => None,
@@ -162,12 +161,12 @@ impl Rendered {
     }
 }
 
-/// A request that carries nothing has no body.
+/// Whether the request has no body, since it carries nothing.
 fn is_left_out(method: &str, template: &JsonTemplate) -> bool {
     matches!(method, "GET" | "DELETE") && template.source() == Value::Object(Map::new())
 }
 
-/// An address at which nobody can answer is not sent.
+/// Refuses to send a callback address if no person can answer there.
 fn check_callback<'a>(
     mut names: impl Iterator<Item = &'a str>,
     has_callback: bool,
@@ -179,7 +178,7 @@ fn check_callback<'a>(
     Ok(())
 }
 
-/// The same for every attempt of a hook in one firing, also after a crash, and for nothing else.
+/// The same for every attempt of a hook in one firing, also after a crash, and unique otherwise.
 fn message_id(attempt: &HookAttempt) -> String {
     let (place, event) = (&attempt.place, &attempt.event);
     let engine = if place.is_kept { 0 } else { place.engine };
@@ -187,7 +186,7 @@ fn message_id(attempt: &HookAttempt) -> String {
     let session = event.text("session_id").unwrap_or_default();
     let digest = attempt.hook.digest();
     let parts = [&*place.session, session, &*place.firing, when, &*digest];
-    // Two halves of FNV-1a: nobody has to be kept from finding a second one.
+    // Two halves of FNV-1a: no protection against deliberate collisions is needed.
     let half = |start: u64| {
         let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
         bytes.fold(start ^ engine, |hash, byte| {
@@ -197,7 +196,7 @@ fn message_id(attempt: &HookAttempt) -> String {
     format!("msg_{:016x}{:016x}", half(0xcbf2_9ce4_8422_2325), half(0x6c62_272e_07bb_0142))
 }
 
-/// The headers by which a receiver that has the same secret knows that we sent it.
+/// The headers by which a receiver that knows the secret can verify the sender.
 fn signature(secret: &str, id: &str, body: &str) -> Result<[(String, String); 2], String> {
     let key = standardwebhooks::Webhook::new(secret)
         .map_err(|_| "`secret` is not a signing secret, expected `whsec_` and base64".to_owned())?;

@@ -1,4 +1,4 @@
-//! Hooks as the tests write them: one line a hook, with the keys of a file.
+//! Hooks in tests: one line per hook, with the keys of a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ struct Entry {
     once: Option<bool>,
 }
 
-/// The hook of one line, which is the `number`th of its event.
+/// Parses the hook of one line, the `number`th of its event.
 pub(super) fn read(event: &str, number: usize, line: &str) -> Hook {
     let entry: Entry = serde_saphyr::from_str(&format!("{{{line}}}")).expect(line);
     let file: Arc<Path> = Path::new("hookwright.yaml").into();

@@ -1,5 +1,5 @@
-//! Asking DNS servers: in order, both kinds of addresses at once, through a connection where an answer
-//! does not fit into a packet.
+//! Queries DNS servers: in order, both kinds of addresses at once, over TCP if an answer does not
+//! fit into a packet.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use super::NameError;
 use super::message::{AddressKind, DnsQuestion, DnsReply};
 use super::resolver_file::ResolverFile;
 
-/// A packet without extensions has at most 512 bytes; some servers send more unasked.
+/// A packet without extensions has at most 512 bytes; some servers send more anyway.
 const PACKET_BYTES_MAX: usize = 4096;
 
 /// The addresses of this host, at least one.
@@ -27,7 +27,7 @@ pub(super) async fn addresses(
         match from_servers(&name, file, port).await {
             Ok(found) if found.is_empty() => {}
             Ok(found) => return Ok(found),
-            // Other names would be asked for in vain, and as slowly.
+            // Queries for the other names would be as slow and fail too.
             Err(NameError::NoServer) => return Err(NameError::NoServer),
             Err(failed) => error = failed,
         }
@@ -35,7 +35,7 @@ pub(super) async fn addresses(
     Err(error)
 }
 
-/// What the first server says that can say something; nothing if the name is unknown.
+/// The answer of the first server that has one; empty if the name is unknown.
 async fn from_servers(
     name: &str,
     file: &ResolverFile,
@@ -46,7 +46,7 @@ async fn from_servers(
         for server in file.servers(port) {
             let Some(mut lookup) = Lookup::new(name) else { return Ok(Vec::new()) };
             let until = Instant::now() + file.timeout;
-            // A server that cannot be reached is one that does not answer.
+            // An unreachable server counts as one that does not answer.
             let _ = timeout_at(until, lookup.ask(server)).await;
             match lookup.end() {
                 DnsEnd::Known(found) => return Ok(found),
@@ -58,23 +58,22 @@ async fn from_servers(
     Err(error)
 }
 
-/// Both questions about one name to one server.
+/// Both queries about one name to one server.
 struct Lookup<'a> {
     questions: [DnsQuestion<'a>; 2],
     packets: [Vec<u8>; 2],
     replies: [Option<DnsReply>; 2],
 }
 
-/// What came of it.
 enum DnsEnd {
-    /// Everything that the server knows; nothing if it knows that there is nothing.
+    /// All addresses that the server knows; empty if it knows that there are none.
     Known(Vec<IpAddr>),
     Failed,
     Silent,
 }
 
 impl<'a> Lookup<'a> {
-    /// None if no server can know this name.
+    /// `None` if no server can know this name.
     fn new(name: &'a str) -> Option<Self> {
         let mut ids = [0; 4];
         // Without randomness TLS would not work either.
@@ -100,7 +99,7 @@ impl<'a> Lookup<'a> {
 
     async fn ask_by_packets(&mut self, server: SocketAddr) -> io::Result<()> {
         let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        // The system picks a port that is hard to guess, and takes packets of this server alone.
+        // The system picks a port that is hard to guess, and accepts packets from this server only.
         let socket = UdpSocket::bind(any).await?;
         socket.connect(server).await?;
         for packet in &self.packets {
@@ -129,7 +128,7 @@ impl<'a> Lookup<'a> {
                 Some(DnsReply::Truncated) | None => is_silent = true,
             }
         }
-        // Half an answer is better than none: some servers never answer one of the questions.
+        // Half an answer is better than none: some servers never answer one of the queries.
         match (found.is_empty(), is_failed, is_silent) {
             (false, _, _) | (true, false, false) => DnsEnd::Known(found),
             (true, true, _) => DnsEnd::Failed,
@@ -138,7 +137,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// The answer that comes through a connection, where it may be longer.
+/// The answer over TCP, where it may be longer.
 async fn connected(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server).await?;
     let length = u16::try_from(question.len()).map_err(io::Error::other)?;

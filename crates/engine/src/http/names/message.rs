@@ -1,7 +1,7 @@
-//! [`DnsQuestion`] and [`DnsReply`]: messages of the DNS (RFC 1035), as far as addresses of hosts need them.
+//! [`DnsQuestion`] and [`DnsReply`]: DNS messages (RFC 1035), as far as lookups of hosts need them.
 //!
-//! What arrives may come from anybody: a message counts only if it repeats the question, and every length
-//! in it is checked against what is there.
+//! Any sender can forge a packet: a message counts only if it repeats the question, and every
+//! length in it is checked against the bytes received.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ const CLASS_INTERNET: u16 = 1;
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Which addresses are asked for.
+/// The kind of address to look up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressKind {
     V4,
@@ -26,36 +26,34 @@ impl AddressKind {
     }
 }
 
-/// What a server is asked.
 #[derive(Debug, Clone)]
 pub(super) struct DnsQuestion<'a> {
-    /// Unpredictable, so that only the server that was asked can answer.
+    /// Unpredictable, so that only the queried server can answer.
     pub(super) id: u16,
     pub(super) name: &'a str,
     pub(super) kind: AddressKind,
 }
 
-/// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DnsReply {
-    /// The name is known and has these addresses; perhaps none of this kind.
+    /// The name exists and has these addresses; perhaps none of this kind.
     Addresses(Vec<IpAddr>),
     NoSuchName,
-    /// The server cannot say.
+    /// The server cannot answer.
     Failed,
-    /// The whole answer comes only through a connection.
+    /// The whole answer is available over TCP only.
     Truncated,
 }
 
 impl DnsQuestion<'_> {
-    /// The message to send; none if this cannot be the name of a host.
+    /// The message to send; `None` if the name cannot be a host's.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         if self.name.len() > NAME_BYTES_MAX {
             return None;
         }
         let mut message = Vec::with_capacity(HEADER_BYTES + self.name.len() + 6);
         message.extend(self.id.to_be_bytes());
-        // The server is to ask others in turn. One question, nothing else.
+        // Recursion desired. One question, nothing else.
         message.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
         for label in self.name.split('.') {
             if label.is_empty() || label.len() > LABEL_BYTES_MAX {
@@ -70,7 +68,7 @@ impl DnsQuestion<'_> {
         Some(message)
     }
 
-    /// What a message answers to this question; none if it is no answer to it.
+    /// The reply in a message; `None` if it does not answer this question.
     pub(super) fn reply(&self, message: &[u8]) -> Option<DnsReply> {
         let mut rest = Unread(message);
         let (id, flags) = (rest.number()?, rest.number()?);
@@ -83,7 +81,7 @@ impl DnsQuestion<'_> {
         let code = flags & 0x000f;
         match questions {
             1 => self.is_repeated(&mut rest)?,
-            // Some servers refuse without repeating what they refuse.
+            // Some servers refuse without repeating the question.
             0 if code != 0 => {}
             _ => return None,
         }
@@ -111,8 +109,8 @@ impl DnsQuestion<'_> {
         is_same.then_some(())
     }
 
-    /// The addresses of the answers. They may belong to other names, to which the server was led by
-    /// aliases; other kinds of answers are passed over.
+    /// The addresses in the answers. They may belong to other names, to which aliases led the
+    /// server; other kinds of answers are skipped.
     fn addresses(&self, answers: u16, mut rest: Unread<'_>) -> Option<Vec<IpAddr>> {
         let mut found = Vec::new();
         for _ in 0..answers {
@@ -132,7 +130,7 @@ impl DnsQuestion<'_> {
     }
 }
 
-/// What has not been read of a message. Everything that would reach past its end is none.
+/// The unread rest of a message. Reads past its end return `None`.
 struct Unread<'a>(&'a [u8]);
 
 impl<'a> Unread<'a> {
@@ -150,7 +148,7 @@ impl<'a> Unread<'a> {
         self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// Passes over a name. One that goes on elsewhere in the message ends here.
+    /// Skips a name. A pointer to another part of the message ends it.
     fn skip_name(&mut self) -> Option<()> {
         loop {
             match self.byte()? {
@@ -172,7 +170,7 @@ mod tests {
     const ASKED: DnsQuestion<'_> =
         DnsQuestion { id: 0x1234, name: "a.example", kind: AddressKind::V4 };
 
-    /// A message that repeats the question and goes on with these answers.
+    /// A message that repeats the question and continues with these answers.
     fn message(flags: u16, answers: u16, records: &[u8]) -> Vec<u8> {
         let mut message = ASKED.encode().unwrap();
         message[2..4].copy_from_slice(&flags.to_be_bytes());
@@ -181,9 +179,9 @@ mod tests {
         message
     }
 
-    /// An address of the name of the question.
+    /// An address record for the name in the question.
     const ADDRESS: &[u8] = &[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 0, 0, 1];
-    /// An alias, `b.example`, of the name of the question.
+    /// An alias record, `b.example`, for the name in the question.
     const ALIAS: &[u8] = &[0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 4, 1, b'b', 0xc0, 14];
 
     fn reply(flags: u16, answers: u16, records: &[u8]) -> Option<DnsReply> {

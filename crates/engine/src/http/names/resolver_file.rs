@@ -1,26 +1,27 @@
-//! [`ResolverFile`]: which DNS servers are asked, for which names and how patiently (resolv.conf(5)).
+//! [`ResolverFile`]: which DNS servers are queried, for which names, and with which timeouts
+//! (resolv.conf(5)).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use crate::limits::{DNS_ATTEMPTS_MAX, DNS_DOMAINS_MAX, DNS_SERVERS_MAX, DNS_TIMEOUT_MAX};
 
-/// What `/etc/resolv.conf` says; where it says nothing, what the C library assumes.
+/// The settings in `/etc/resolv.conf`, with the C library's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResolverFile {
     servers: Vec<(IpAddr, u32)>,
-    /// Domains in which a short name is looked for.
+    /// Search domains for short names.
     search: Vec<String>,
-    /// A name with at least so many dots is looked up as it is first.
+    /// A name with at least this many dots is first looked up as it is.
     dots: usize,
-    /// How long one server may take.
+    /// The timeout per server.
     pub(super) timeout: Duration,
-    /// How often all servers are asked.
+    /// How often all servers are queried.
     pub(super) attempts: usize,
 }
 
 impl ResolverFile {
-    /// Unknown lines are skipped.
+    /// Parses the file. Unknown lines are skipped.
     pub(super) fn parse(text: &str) -> Self {
         let mut file = Self {
             servers: Vec::new(),
@@ -33,7 +34,7 @@ impl ResolverFile {
             let mut words = line.split(['#', ';']).next().unwrap_or_default().split_whitespace();
             match words.next() {
                 Some("nameserver") => file.servers.extend(words.next().and_then(server)),
-                // The last one of these counts.
+                // The last of these lines counts.
                 Some("search" | "domain") => {
                     let domains = words.map(|domain| domain.trim_matches('.').to_owned());
                     file.search =
@@ -63,7 +64,7 @@ impl ResolverFile {
         }
     }
 
-    /// The servers in the order in which they are asked.
+    /// The servers in the order in which they are queried.
     pub(super) fn servers(&self, port: u16) -> impl Iterator<Item = SocketAddr> {
         self.servers.iter().map(move |(ip, scope)| match ip {
             IpAddr::V4(_) => SocketAddr::new(*ip, port),
@@ -71,7 +72,7 @@ impl ResolverFile {
         })
     }
 
-    /// The names under which a host is looked for, in order.
+    /// The names to look up for a host, in order.
     pub(super) fn candidates(&self, host: &str) -> Vec<String> {
         if let Some(whole) = host.strip_suffix('.') {
             return vec![whole.to_owned()];
@@ -84,7 +85,7 @@ impl ResolverFile {
     }
 }
 
-/// An address, and the network interface behind one that is valid only there (`fe80::1%eth0`).
+/// An address, and the network interface of a link-local one (`fe80::1%eth0`).
 fn server(word: &str) -> Option<(IpAddr, u32)> {
     let Some((ip, interface)) = word.split_once('%') else {
         return Some((word.parse().ok()?, 0));

@@ -8,25 +8,24 @@ use tokio::net::{TcpListener, UdpSocket};
 
 use super::*;
 
-/// A DNS server that listens on 127.0.0.1, for packets and connections.
+/// A DNS server on 127.0.0.1, over UDP and TCP.
 struct Server {
     port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A name that was asked for, with the type of record and how.
+/// A queried name, the type of record, and the transport.
 type Asked = (String, u16, &'static str);
 
-/// How the server answers a question for a name and a type of record.
+/// The server's answer to a query for a name and a type of record.
 type Answer = fn(&str, u16) -> Said;
 
-/// What the server says.
 enum Said {
-    /// A record of the type that was asked for.
+    /// A record of the queried type.
     Record(&'static [u8]),
     Nothing,
     Code(u8),
-    /// By packets it says only that there is more.
+    /// Over UDP the answer is only that it was truncated.
     Long(&'static [u8]),
     /// First a packet with another id, then this record.
     AfterForgery(&'static [u8]),
@@ -37,7 +36,7 @@ impl Server {
     async fn new(answer: Answer) -> Self {
         let (packets, connections) = loop {
             let packets = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-            // The same port may be taken for connections.
+            // The same TCP port may be taken.
             if let Ok(other) = TcpListener::bind(packets.local_addr().unwrap()).await {
                 break (packets, other);
             }
@@ -67,7 +66,7 @@ impl Server {
         Self { port, asked }
     }
 
-    /// The names that were asked for, without repetitions.
+    /// The queried names, without repetitions.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.asked.lock().unwrap().iter().map(|(name, ..)| name.clone()).collect();
@@ -163,7 +162,7 @@ async fn localhost_is_this_machine_and_no_server_is_asked() {
 
 #[tokio::test]
 async fn both_kinds_of_addresses_are_found_and_those_without_a_route_come_last() {
-    // No machine has a route to 240.0.0.1; every one has one to itself.
+    // No machine has a route to 240.0.0.1; every machine has one to itself.
     let server = Server::new(|_, kind| match kind {
         V4 => Said::Record(&[240, 0, 0, 1]),
         _ => Said::Record(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 127, 0, 0, 1]),
@@ -214,7 +213,7 @@ async fn a_server_that_is_down_or_refuses_is_passed_over() {
     let server = Server::new(|name, kind| match (name, kind) {
         ("refused.example", _) => Said::Code(2),
         (_, V4) => Said::Record(&[10, 0, 0, 1]),
-        // Half an answer will do.
+        // Half an answer is enough.
         _ => Said::Code(4),
     })
     .await;

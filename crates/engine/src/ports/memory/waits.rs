@@ -1,4 +1,4 @@
-//! [`InMemoryWaits`]: waits that are gone with the program. [`NobodyToAsk`]: no waits at all.
+//! [`InMemoryWaits`]: waits that end with the program. [`NoApprover`]: no waits at all.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::{locked, written};
 use crate::ports::{NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits, Word};
 
-/// Waits that last as long as the program. Nobody listens but the program itself: it answers them
-/// with [`decide`](InMemoryWaits::decide), or beforehand with
+/// Waits that last as long as the program. Only the program itself answers them, with
+/// [`decide`](InMemoryWaits::decide), or beforehand with
 /// [`answer_next`](InMemoryWaits::answer_next).
 #[derive(Debug, Default)]
 pub struct InMemoryWaits {
@@ -30,13 +30,13 @@ struct KeptWait {
 }
 
 impl InMemoryWaits {
-    /// The next wait that is opened gets this answer.
+    /// Answers the next wait that is opened.
     pub fn answer_next(&self, answer: Value) {
         locked(&self.answers).push_back(answer);
     }
 
-    /// Decides an open wait; `false` if there is none with this id, if it has ended, or if the
-    /// answer's `action` is no word that it takes.
+    /// Decides an open wait. Returns `false` if there is none with this id, if it has ended, or if
+    /// the wait does not accept the answer's `action`.
     pub fn decide(&self, id: &str, answer: Value) -> bool {
         let mut waits = locked(&self.waits);
         let Some(kept) = of_id(&mut waits, id).filter(|kept| kept.end.is_none()) else {
@@ -47,13 +47,13 @@ impl InMemoryWaits {
         kept.end.is_some()
     }
 
-    /// What was asked, oldest first, and how it ended.
+    /// The questions, oldest first, and how they ended.
     pub fn asked(&self) -> Vec<(NewWait, OpenWait, Option<WaitEnd>)> {
         let all = locked(&self.waits);
         all.iter().map(|kept| (kept.wait.clone(), kept.open.clone(), kept.end.clone())).collect()
     }
 
-    /// How the wait has ended, or until when it goes on.
+    /// How the wait has ended, or its deadline.
     fn end_of(&self, id: &str) -> io::Result<Result<WaitEnd, Instant>> {
         let mut waits = locked(&self.waits);
         let kept = of_id(&mut waits, id).ok_or_else(|| no_wait(id))?;
@@ -141,18 +141,18 @@ impl Waits for InMemoryWaits {
     }
 }
 
-/// For programs that have no way to ask people: whatever asks has failed, at once.
+/// For programs that cannot ask people: every question fails at once.
 #[derive(Debug, Default)]
-pub struct NobodyToAsk;
+pub struct NoApprover;
 
-impl NobodyToAsk {
+impl NoApprover {
     fn error<T: Send + 'static>() -> Promise<'static, io::Result<T>> {
         let error = io::Error::other("this program cannot ask people");
         Box::pin(std::future::ready(Err(error)))
     }
 }
 
-impl Waits for NobodyToAsk {
+impl Waits for NoApprover {
     fn find<'a>(&'a self, _key: &'a WaitKey) -> Promise<'a, io::Result<Option<OpenWait>>> {
         Self::error()
     }

@@ -1,11 +1,11 @@
 //! Variables that are named without a `$`.
 //!
-//! In arithmetic bash takes a word for a variable's name and evaluates the value again, and what names
-//! it finds in that value too: `[[ n -eq 1 ]]`, `let n`, `declare -i m=n`, `unset 'a[n]'`. Quotes
-//! change nothing about it. So the words of such places are searched for names as they are written.
+//! In arithmetic bash reads a word as a variable's name and evaluates the value again, including
+//! the names in that value: `[[ n -eq 1 ]]`, `let n`, `declare -i m=n`, `unset 'a[n]'`. Quotes
+//! change nothing about it. So the words at such places are searched for names as written.
 //!
-//! A place is noted when its command has been read ([`ShellLexer::search_names`]), and searched when all of
-//! the text has been: only then it is known what else stands in it.
+//! A place is noted when its command has been read ([`ShellLexer::search_names`]), and searched
+//! after the whole text has been read: only then it is known what else it contains.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::{
     Evaluation, LexedMark, LookupForm, MarkSubject, Quoting, ShellLexer, ShellPlace, is_name_byte,
 };
 
-/// Variables that bash itself has declared integers: assigning evaluates.
+/// Variables that bash itself declares as integers: assigning evaluates.
 pub(super) const INTEGERS: [&str; 8] =
     ["BASHPID", "EPOCHSECONDS", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"];
 
@@ -28,7 +28,7 @@ pub(super) enum NameSearch {
 }
 
 impl NameSearch {
-    /// The names to look for in a value that is evaluated for this reason, if any.
+    /// Which names are evaluated in a value that is evaluated for this reason.
     pub(super) fn for_reason(why: Evaluation) -> Option<Self> {
         match why {
             _ if is_arithmetic(why) => Some(Self::Everywhere),
@@ -38,7 +38,7 @@ impl NameSearch {
     }
 }
 
-/// A part of the text that is searched for names when all has been read.
+/// A part of the text that is searched for names at the end.
 #[derive(Debug, Clone)]
 pub(super) struct Searched {
     at: Range<usize>,
@@ -47,13 +47,13 @@ pub(super) struct Searched {
 }
 
 impl ShellLexer<'_> {
-    /// The names that stand in `at` are evaluated.
+    /// Notes that the names in `at` are evaluated.
     pub(super) fn search_names(&mut self, at: Range<usize>, why: Evaluation, search: NameSearch) {
         self.evaluates = true;
         self.searched.push(Searched { at, why, search });
     }
 
-    /// The same for words of the command that is being read.
+    /// The same for words of the current command.
     pub(super) fn search_words(
         &mut self,
         words: Range<usize>,
@@ -67,12 +67,12 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// What a substitution prints is not followed, so its text is passed over.
+    /// Notes a substitution. Its output is not followed, so its text is not searched.
     pub(super) fn note_substitution(&mut self, start: usize) {
         self.substitutions.push(start..self.pos);
     }
 
-    /// Marks the names in all places that were noted.
+    /// Marks the names in all noted places.
     pub(super) fn mark_bare_names(&mut self) {
         self.substitutions.sort_by_key(|at| (at.start, std::cmp::Reverse(at.end)));
         let mut found = Vec::new();
@@ -83,8 +83,8 @@ impl ShellLexer<'_> {
         self.insert_marks(found);
     }
 
-    /// The names without a `$` in this part of the text. What we are asked about and what already has
-    /// a mark is none of them.
+    /// The names without a `$` in this part of the text, except given ranges and names already
+    /// marked.
     pub(super) fn bare_names(&self, within: Range<usize>, search: NameSearch) -> Vec<Range<usize>> {
         let mut names = Vec::new();
         let mut substitutions = {
@@ -124,7 +124,7 @@ impl ShellLexer<'_> {
         names
     }
 
-    /// Where the name of `$x` or `${x` ends; `${#x}` and the path of `${x.y}` belong to it.
+    /// The end of the name in `$x` or `${x`, including `${#x}` and the path of `${x.y}`.
     fn after_variable(&self, dollar: usize) -> usize {
         let mut at = dollar + 1;
         let is_braced = self.bytes.get(at) == Some(&b'{');
@@ -166,7 +166,7 @@ impl ShellLexer<'_> {
                 is_target: false,
             };
             let subject = MarkSubject::Variable { name: name.clone(), form: LookupForm::Bare };
-            // No list of commands: what is evaluated already is not followed from there.
+            // Level 0: a place that is already evaluated is not followed further.
             self.marks.push(LexedMark { at: name, subject, place, is_foreign: false, level: 0 });
         }
         self.marks.sort_by_key(|mark| mark.at.start);

@@ -1,11 +1,11 @@
-//! Lists of commands: what separates them, and their redirections.
+//! Lists of commands: their separators and redirections.
 
 use super::bare_names::NameSearch;
 use super::compound::Reserved;
 use super::words::{WordEnd, find};
 use super::{CommandWord, Evaluation, LexError, Quoting, ShellLexer, Trouble};
 
-/// How many `&>` of one command are looked behind; what stands after more is all taken for code.
+/// After how many `&>` of one command all further words count as code.
 const AMPERSANDS_MAX: usize = 8;
 
 /// What ends a list.
@@ -28,28 +28,28 @@ pub(super) enum ListEnd {
     Esac,
 }
 
-/// The command that is being read.
 #[derive(Clone)]
 pub(super) struct LexedCommand {
-    /// Its first word in `words`, its first mark in `marks`.
+    /// Its first word in `words` and its first mark in `marks`.
     pub(super) words: usize,
     pub(super) marks: usize,
     /// The first here-document of its pipeline in `pending`.
     pub(super) pending: usize,
     /// The first mark of the commands whose output it reads, or its own.
     pub(super) input: usize,
-    /// It reads a pipe, or a file or text that a redirection of its own names.
+    /// It reads a pipe, or a redirection of its own.
     pub(super) has_input: bool,
     pub(super) shape: CommandShape,
     /// A redirection or an assignment came first, so no reserved word can follow.
     begun: bool,
-    /// `export` and its kin: their arguments are assignments too.
+    /// `export` and the like: their arguments are assignments too.
     declares: bool,
-    /// The words after each `&>`. dash knows no `&>`: there it ends the command, and the next begins.
+    /// The words after each `&>`. In dash, which has no `&>`, it ends the command and the next
+    /// begins.
     after_ampersand: Vec<usize>,
 }
 
-/// Where a pipeline began: its first mark, and its first here-document in `pending`.
+/// The start of a pipeline: its first mark, and its first here-document in `pending`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pipeline {
     input: usize,
@@ -61,7 +61,7 @@ impl LexedCommand {
         Pipeline { input: self.input, pending: self.pending }
     }
 
-    /// The command is a part of what began before.
+    /// Makes the command a part of an earlier pipeline.
     pub(super) fn continue_pipeline(&mut self, pipeline: Pipeline) {
         self.input = pipeline.input;
         self.pending = pipeline.pending;
@@ -79,12 +79,11 @@ pub(super) enum CommandShape {
     Case,
     CaseSubject,
     Function,
-    /// After `for x in`: words that are no command.
+    /// After `for x in`: words that are not a command.
     Words,
 }
 
 impl ShellLexer<'_> {
-    /// A list of commands.
     pub(super) fn list(&mut self, until: ListUntil) -> Result<ListEnd, LexError> {
         let outer = self.pending_outer;
         if matches!(until, ListUntil::End | ListUntil::Substitution) {
@@ -101,7 +100,7 @@ impl ShellLexer<'_> {
     fn commands(&mut self, until: ListUntil) -> Result<ListEnd, LexError> {
         let open = self.pos;
         let mut command = self.command();
-        // Where the pipelines began that compound commands stand in, outermost first.
+        // The starts of the pipelines that contain open compound commands, outermost first.
         let mut compounds: Vec<Pipeline> = Vec::new();
         loop {
             if self.pos >= self.end {
@@ -197,7 +196,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// The command ends here: what its words mean is settled, and the next one may begin.
+    /// Ends the command: settles what its words mean and prepares for the next one.
     fn finish(&mut self, command: &mut LexedCommand) -> Result<(), LexError> {
         if matches!(
             command.shape,
@@ -216,7 +215,7 @@ impl ShellLexer<'_> {
         Ok(())
     }
 
-    /// What stands after `&>` means more where that begins another command.
+    /// In dash, the words after `&>` are another command, so they are settled as one too.
     fn settle_for_dash(&mut self, command: &LexedCommand) {
         if let Some(&after) = command.after_ampersand.get(AMPERSANDS_MAX) {
             self.evaluate_all(command.marks, after..self.words.len(), Evaluation::Eval);
@@ -230,7 +229,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `(`: a subshell, arithmetic, or the brackets of a function.
+    /// `(`: a subshell, arithmetic, or the parentheses of a function.
     fn opening(&mut self, command: &mut LexedCommand) -> Result<(), LexError> {
         let open = self.pos;
         let words = self.words.len() - command.words;
@@ -275,7 +274,7 @@ impl ShellLexer<'_> {
             CommandShape::Simple | CommandShape::Timed if may_assign => WordEnd::Assignable,
             _ => WordEnd::Argument,
         };
-        // `!(…)`: without extended patterns it negates a subshell, and so it is read.
+        // `!(…)`: without extended patterns it negates a subshell, so it is read as one.
         if count == 0 && self.starts("!(") {
             self.pos += 1;
             return Ok(None);
@@ -292,7 +291,7 @@ impl ShellLexer<'_> {
         self.shape_word(command, compounds, until, word)
     }
 
-    /// What a word is by where it stands in its command.
+    /// Classifies a word by its position in the command.
     fn shape_word(
         &mut self,
         command: &mut LexedCommand,
@@ -393,7 +392,7 @@ impl ShellLexer<'_> {
             self.set.push(name);
             return true;
         }
-        // `{a[i]}>file`. Other shells take that for a word, and evaluate nothing in it.
+        // `{a[i]}>file`. Other shells read that as a word, and evaluate nothing in it.
         let base = name.start..name.start + self.name_len(name.start);
         if named && !base.is_empty() && self.bytes.get(base.end) == Some(&b'[') {
             self.evaluate(0, &word.at, Evaluation::Subscript);
@@ -418,7 +417,7 @@ impl ShellLexer<'_> {
         {
             self.pos += 1;
         }
-        // What a descriptor leads to was said elsewhere: `<&3`.
+        // The target of a descriptor was given elsewhere: `<&3`.
         command.has_input |= self.bytes[start] == b'<' && self.bytes[self.pos - 1] != b'&';
         while matches!(self.peek(0), b' ' | b'\t') || self.starts("\\\n") {
             self.pos += if self.peek(0) == b'\\' { 2 } else { 1 };

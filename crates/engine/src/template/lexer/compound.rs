@@ -1,4 +1,4 @@
-//! Reserved words, and what stands between `case` and `esac`.
+//! Reserved words, and the items between `case` and `esac`.
 
 use super::commands::{CommandShape, LexedCommand, ListEnd, ListUntil, Pipeline};
 use super::words::WordEnd;
@@ -12,7 +12,7 @@ pub(super) enum Reserved {
 }
 
 impl ShellLexer<'_> {
-    /// The first word of a command, if it is reserved.
+    /// Handles the first word of a command if it is reserved.
     pub(super) fn reserved(
         &mut self,
         command: &mut LexedCommand,
@@ -38,14 +38,14 @@ impl ShellLexer<'_> {
             "function" => command.shape = CommandShape::Function,
             "esac" if until == ListUntil::CaseItem => return Ok(Reserved::Esac),
             "[[" => self.nested(None, |lexer| lexer.conditional(word.at.start))?,
-            // Its word may be a name or a command, by what follows.
+            // What follows determines whether its word is a name or a command.
             "coproc" | "esac" => return self.fail(Trouble::Unexpected, word.at.start),
             _ => return Ok(Reserved::No),
         }
         Ok(Reserved::Yes)
     }
 
-    /// What stands between `in` and `esac`.
+    /// The items between `in` and `esac`.
     pub(super) fn case_items(&mut self, open: usize) -> Result<(), LexError> {
         loop {
             self.blanks_and_lines()?;

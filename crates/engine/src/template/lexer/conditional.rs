@@ -5,7 +5,7 @@ use super::words::WordEnd;
 use super::{Evaluation, LexError, Quoting, ShellLexer, Trouble};
 
 impl ShellLexer<'_> {
-    /// After `[[`, up to and with `]]`.
+    /// After `[[`, through `]]`.
     pub(super) fn conditional(&mut self, open: usize) -> Result<(), LexError> {
         let words = self.words.len();
         let marks = self.marks.len();
@@ -62,7 +62,7 @@ impl ShellLexer<'_> {
         Ok(())
     }
 
-    /// The word after `=~`: blanks stand in it between brackets.
+    /// The word after `=~`, which may contain blanks between brackets.
     fn regular_expression(&mut self) -> Result<(), LexError> {
         let start = self.pos;
         let mut depth = 0_usize;

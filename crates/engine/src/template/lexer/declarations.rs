@@ -1,4 +1,4 @@
-//! `declare` and its kin, and `printf -v`: what they set, and what the shell evaluates for it.
+//! `declare` and the like, and `printf -v`: what they set, and what the shell evaluates for it.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::meaning::DECLARING;
 use super::{CommandWord, Evaluation, ShellLexer, is_name};
 
 impl ShellLexer<'_> {
-    /// `declare` and its kin: safe is only a plain name that is seen, without attributes by which
-    /// the shell evaluates the value.
+    /// `declare` and the like: safe is only a plain visible name, without attributes that make the
+    /// shell evaluate the value.
     pub(super) fn declaration(&mut self, marks: usize, arguments: Range<usize>) {
         let mut attribute = None;
         for at in arguments.clone() {
@@ -50,12 +50,12 @@ impl ShellLexer<'_> {
             }
         }
         if attribute.is_some() {
-            // An option may also stand after the names.
+            // An option may also come after the names.
             self.evaluate_all(marks, arguments, Evaluation::Declaration);
         }
     }
 
-    /// `printf -v name …` keeps what it prints.
+    /// `printf -v name …` stores its output.
     pub(super) fn printed(&mut self, arguments: Range<usize>) {
         let words = &self.words[arguments];
         let Some(option) =
@@ -75,7 +75,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// The name that an argument of `declare` has before its `=`, if it can be seen.
+    /// The name before the `=` in an argument of `declare`, if it is visible.
     fn declared_name(&self, word: &CommandWord) -> Option<Range<usize>> {
         let bytes = &self.bytes[word.at.clone()];
         let quote = usize::from(matches!(bytes.first(), Some(b'"' | b'\'')));

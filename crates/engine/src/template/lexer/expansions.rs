@@ -7,7 +7,7 @@ use super::{
 };
 
 impl ShellLexer<'_> {
-    /// What begins with the `$` here.
+    /// The expansion that begins with this `$`.
     pub(super) fn dollar(&mut self, quoting: Quoting) -> Result<(), LexError> {
         let start = self.pos;
         self.pos += 1;
@@ -33,7 +33,7 @@ impl ShellLexer<'_> {
             }
             b'\'' if matches!(quoting, Quoting::Bare | Quoting::DoublePattern) => self.ansi_c(),
             b'"' if quoting == Quoting::Bare => self.double().map(|_| ()),
-            // `$$`, `$1`, …: one character, unless we are asked about it.
+            // `$$`, `$1`, …: one character, unless a given range begins there.
             b'$' | b'?' | b'!' | b'#' | b'@' | b'*' | b'-' | b'0'..=b'9' => {
                 self.pos += 1;
                 Ok(())
@@ -51,13 +51,13 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// The commands of a substitution, after the bracket that opened it.
+    /// The commands of a substitution, after its opening parenthesis.
     pub(super) fn substituted_list(&mut self) -> Result<(), LexError> {
         self.list(ListUntil::Substitution).map(|_| ())
     }
 
-    /// `` `…` ``. The shell takes backslashes away before it reads what stands inside, so only
-    /// text without them stands for itself.
+    /// `` `…` ``. The shell removes backslashes before it reads the inside, so only text without
+    /// them is taken literally.
     pub(super) fn backticks(&mut self) -> Result<(), LexError> {
         let open = self.pos;
         let mut close = open + 1;
@@ -88,7 +88,7 @@ impl ShellLexer<'_> {
         Ok(())
     }
 
-    /// Arithmetic, after what opened it at `open`: up to `))`, `]` or `}`.
+    /// Arithmetic, after its opening at `open`: up to `))`, `]` or `}`.
     pub(super) fn arithmetic(&mut self, open: usize, close: u8) -> Result<(), LexError> {
         let mut depth = 0_usize;
         loop {
@@ -117,7 +117,7 @@ impl ShellLexer<'_> {
                 b'"' => {
                     let quoted = self.pos;
                     self.double()?;
-                    // Its quotes are taken away before it is calculated.
+                    // Its quotes are removed before it is calculated.
                     if let Some(why) = self.evaluation {
                         self.search_names(quoted..self.pos, why, NameSearch::Everywhere);
                     }
@@ -162,7 +162,7 @@ impl ShellLexer<'_> {
         if assigns {
             self.set.push(name.clone());
         }
-        // The key of an associative array is no variable, and looks the same.
+        // The key of an associative array is not a variable, and looks the same.
         let in_subscript = self.evaluation == Some(Evaluation::Subscript);
         let form = if in_subscript { LookupForm::Bare } else { LookupForm::Value };
         let subject = MarkSubject::Variable { name: name.clone(), form };

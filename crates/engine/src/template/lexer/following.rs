@@ -1,6 +1,6 @@
-//! Where a value goes from where it stands, as far as the text shows it: into variables that are
-//! evaluated, and to interpreters that read their programs. Asked when all of the text has been read,
-//! because what counts may stand anywhere in it.
+//! Where a value goes from its place, as far as the text shows it: into variables that are
+//! evaluated, and to interpreters that read their programs. Computed after the whole text has been
+//! read, because any part of it may matter.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,19 +13,19 @@ use super::{Evaluation, LexedMark, LookupForm, MarkSubject, Quoting, ShellLexer}
 pub(super) struct Assignment {
     name: Range<usize>,
     value: Range<usize>,
-    /// How many lists of commands stand around it.
+    /// How many lists of commands enclose it.
     level: usize,
     followed: Option<Depth>,
 }
 
-/// A name that has been declared with an attribute.
+/// A name declared with an attribute.
 #[derive(Debug, Clone)]
 pub(super) struct Attributed {
     name: Range<usize>,
     attribute: Attribute,
 }
 
-/// By what an assignment evaluates, the one that evaluates most last.
+/// What makes an assignment evaluate; the one that evaluates most is last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Attribute {
     /// The value may be a list with subscripts.
@@ -36,7 +36,8 @@ pub(super) enum Attribute {
     Integer,
 }
 
-/// How deep a value is evaluated, deepest last: all that an earlier one finds a later one finds too.
+/// How deep a value is evaluated, deepest last: a later one finds everything that an earlier one
+/// finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Depth {
     Code,
@@ -58,27 +59,27 @@ impl Depth {
     }
 }
 
-/// Whether the shell calculates the value, and with it the variables whose names stand in it.
+/// Whether the shell calculates the value, and with it the variables that it names.
 pub(super) fn is_arithmetic(why: Evaluation) -> bool {
     Depth::from_evaluation(why) == Depth::Arithmetic
 }
 
-/// Where interpreters get their programs, where they don't have them as arguments.
+/// How interpreters get programs that are not arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProgramSource {
     Nothing,
     /// From their own pipe or redirection.
     OwnInput,
-    /// From whatever the commands around them are given.
+    /// From any input of the commands around them.
     WhateverComes,
 }
 
 impl LexedMark {
-    /// The variable whose value is evaluated again here, if one is.
+    /// The variable whose value is evaluated again here, if there is one.
     fn evaluated_variable<'t>(&self, text: &'t str) -> Option<(&'t str, Evaluation)> {
         let MarkSubject::Variable { name, form } = &self.subject else { return None };
         let why = match form {
-            // In single quotes it is only a name, and whoever evaluates it gets the value.
+            // In single quotes it is only a name; the program that evaluates it gets the value.
             _ if self.place.quoting == Quoting::Single => None,
             LookupForm::Measured => None,
             LookupForm::Value | LookupForm::Defaulted | LookupForm::Bare => self.place.evaluation,
@@ -89,7 +90,7 @@ impl LexedMark {
 }
 
 impl ShellLexer<'_> {
-    /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
+    /// Marks assignments to variables with attributes as evaluated, wherever the declaration is.
     pub(super) fn mark_attributed(&mut self) {
         let text = self.text;
         let mut attributed: HashMap<&str, Attribute> = HashMap::new();
@@ -118,7 +119,7 @@ impl ShellLexer<'_> {
         self.attributed.push(Attributed { name, attribute });
     }
 
-    /// Whether a mark stands in an assigned value itself, not in what a command there is given.
+    /// Whether a mark is in an assigned value itself, not in the argument of a command there.
     pub(super) fn keeps_marks(&self) -> bool {
         !self.marks.is_empty()
             && self.assigned.iter().any(|Assignment { value, level, .. }| {
@@ -128,8 +129,8 @@ impl ShellLexer<'_> {
             })
     }
 
-    /// What is kept in a variable is evaluated where the variable is: `x=$title; eval "$x"`. What a
-    /// command prints, reads or is called with isn't followed.
+    /// A value in a variable is evaluated where the variable is: `x=$title; eval "$x"`. What a
+    /// command prints, reads or gets as an argument isn't followed.
     pub(super) fn follow_assignments(&mut self) {
         let text = self.text;
         let mut assigned = std::mem::take(&mut self.assigned);
@@ -141,7 +142,7 @@ impl ShellLexer<'_> {
             let from = assigned.partition_point(|before| &text[before.name.clone()] < name);
             let of_name = assigned[from..].iter_mut();
             for assignment in of_name.take_while(|found| &text[found.name.clone()] == name) {
-                // Each name once for each depth, so that this ends.
+                // Each name once for each depth, so that this terminates.
                 if assignment.followed >= Some(Depth::from_evaluation(why)) {
                     break;
                 }
@@ -163,15 +164,15 @@ impl ShellLexer<'_> {
         self.insert_marks(bare);
     }
 
-    /// Some command reads what stands at the marks since `first`.
+    /// Notes that some command reads the marks since `first`.
     pub(super) fn feed(&mut self, first: usize) {
         if first < self.marks.len() {
             self.fed.push(first..self.marks.len());
         }
     }
 
-    /// An interpreter may read its program from what the commands around it are given, and a function
-    /// or an alias may be anything. Which of them meet is known only when they run.
+    /// An interpreter may read its program from any input of the commands around it, and a function
+    /// or an alias may be anything. Which of them meet is known only at run time.
     pub(super) fn mark_read_elsewhere(&mut self) {
         let reads = self.interpreters_read;
         let all = self.defines_functions && reads != ProgramSource::Nothing

@@ -25,8 +25,8 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// A line end, and the bodies that begin after it. Where shells look for the body that belongs
-    /// to a line outside this substitution is anybody's guess.
+    /// A line end, and the bodies that begin after it. Shells disagree where the body for a line
+    /// outside this substitution is.
     pub(super) fn line_end(&mut self) -> Result<(), LexError> {
         self.pos += 1;
         if self.pending_outer > 0 {

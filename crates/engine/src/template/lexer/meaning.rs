@@ -1,4 +1,4 @@
-//! What the words of a command mean: which of them the shell evaluates again, and which variables
+//! The meaning of a command's words: which of them the shell evaluates again, and which variables
 //! the command sets.
 
 use std::borrow::Cow;
@@ -9,10 +9,10 @@ use super::commands::LexedCommand;
 use super::following::Attribute;
 use super::{CommandWord, Evaluation, ProgramSource, ShellLexer};
 
-/// The commands whose arguments are assignments.
+/// Commands whose arguments are assignments.
 pub(super) const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
-/// The commands below that evaluate what they are given.
+/// The commands below that evaluate their arguments.
 const EVALUATING: [&str; 16] = [
     "eval",
     "let",
@@ -32,8 +32,8 @@ const EVALUATING: [&str; 16] = [
     "test",
 ];
 
-/// The commands that a computed name may turn out to be, by what is written in it:
-/// `${prefix}eval`, `${how:-eval}`. What a variable holds is its author's business.
+/// The commands that a computed name may become, judging by its text: `${prefix}eval`,
+/// `${how:-eval}`. The content of a variable is up to the author.
 fn evaluating_names_in(word: &str) -> impl Iterator<Item = &'static str> {
     let bytes = word.as_bytes();
     let is_whole = move |at: usize, name: &str| {
@@ -47,11 +47,12 @@ fn evaluating_names_in(word: &str) -> impl Iterator<Item = &'static str> {
 }
 
 impl ShellLexer<'_> {
-    /// Settles what the words of a finished command mean.
+    /// Settles the meaning of a finished command's words.
     pub(super) fn settle(&mut self, command: &LexedCommand) {
         let mut first = command.words;
         let end = self.words.len();
-        // `command -p eval`, `builtin eval`; and `$nothing eval`, where the next word is the command.
+        // `command -p eval`, `builtin eval`; and `$nothing eval`, where the next word is the
+        // command.
         while first + 1 < end {
             let word = &self.words[first];
             let passes = match self.literal(word) {
@@ -89,7 +90,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// Whether a word may come to nothing: it is made of expansions alone, as far as is plain to see.
+    /// Whether a word may expand to nothing: it consists of expansions alone, as far as is visible.
     fn may_vanish(&self, word: &CommandWord) -> bool {
         let mut rest = &self.bytes[word.at.clone()];
         while let [b'$', after @ ..] = rest
@@ -106,7 +107,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// What the arguments of the command of this name mean.
+    /// Settles the arguments of the command of this name.
     fn settle_as(&mut self, name: &str, command: &LexedCommand, arguments: Range<usize>) {
         let marks = command.marks;
         let end = arguments.end;
@@ -182,14 +183,14 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// What the command reads is a program: its here-documents and here-strings, and whatever is
-    /// given to the commands whose output it reads.
+    /// Marks the command's input as a program: its here-documents and here-strings, and the input
+    /// of the commands whose output it reads.
     fn input_is_program(&mut self, command: &LexedCommand) {
         let reading =
             if command.has_input { ProgramSource::OwnInput } else { ProgramSource::WhateverComes };
         self.interpreters_read = self.interpreters_read.max(reading);
         self.evaluates = true;
-        // A line end within the command has already taken those before it.
+        // A line end within the command has already consumed those before it.
         for pending in self.pending.iter_mut().skip(command.pending) {
             pending.evaluation = Some(Evaluation::Program);
         }
@@ -197,14 +198,14 @@ impl ShellLexer<'_> {
         let mut words = words.into_iter().peekable();
         for mark in &mut self.marks[command.input..] {
             while words.next_if(|word| word.end <= mark.at.start).is_some() {}
-            // Its own words are arguments; a redirection's are not among them.
+            // Its own words are arguments; those of a redirection are not.
             if !words.peek().is_some_and(|word| word.contains(&mark.at.start)) {
                 mark.place.evaluation.get_or_insert(Evaluation::Program);
             }
         }
     }
 
-    /// A word without its quotes, if no expansion stands in it.
+    /// A word without its quotes, if it contains no expansion.
     pub(super) fn literal(&self, word: &CommandWord) -> Option<Cow<'_, str>> {
         if !word.is_static {
             return None;
@@ -240,7 +241,7 @@ impl ShellLexer<'_> {
         self.evaluate(marks, &at, why);
     }
 
-    /// The first word there is evaluated again, and the next where it may come to nothing: `$v`.
+    /// Marks the first word as evaluated again, and the next if it may expand to nothing: `$v`.
     pub(super) fn evaluate_first(&mut self, marks: usize, words: Range<usize>, why: Evaluation) {
         for at in words {
             self.evaluate_word(marks, at, why);
@@ -258,8 +259,8 @@ impl ShellLexer<'_> {
         self.evaluate(marks, &at, why);
     }
 
-    /// A command whose operands are names of variables. Options named in `with_value` take a word
-    /// that is none, those in `with_name` one that is.
+    /// A command whose operands are names of variables. Options in `with_value` take another word,
+    /// those in `with_name` a name.
     fn names(&mut self, marks: usize, arguments: Range<usize>, with_value: &str, with_name: &str) {
         let mut skip = false;
         let mut options = true;
@@ -287,8 +288,8 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// An option whose word names a variable, alone or attached. It is looked for in every word: a
-    /// list before it may be empty.
+    /// An option whose word names a variable, separate or attached. Every word is searched for it:
+    /// a list before it may be empty.
     fn option_name(&mut self, marks: usize, arguments: Range<usize>, option: &str) {
         for at in arguments.clone() {
             let word = self.words[at].at.clone();

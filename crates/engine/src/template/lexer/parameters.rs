@@ -32,7 +32,7 @@ impl ShellLexer<'_> {
                 _ => return self.fail(Trouble::Unexpected, start),
             }
         }
-        // Marks are in the order of the text, so this comes before what stands in its word.
+        // Marks are in the order of the text, so this comes before those in its word.
         let marked = self.marks.len();
         if !name.is_empty() {
             let subject = MarkSubject::Variable { name: name.clone(), form };
@@ -66,7 +66,7 @@ impl ShellLexer<'_> {
                     self.marks[inside..].iter_mut().for_each(|mark| mark.place.in_default = true);
                 }
                 if has_blanks && quoting == Quoting::Bare && self.splits {
-                    // `${v:-eval @}` may be a whole command, whose words we don't know.
+                    // `${v:-eval @}` may be a whole command with unknown words.
                     self.dispute(inside);
                 }
                 if first == b'=' && !name.is_empty() {
@@ -114,7 +114,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `.b` of `${A.b}`, which the shell never sees: another name stands there by then.
+    /// `.b` of `${A.b}`. The shell never sees it: the reference is replaced before.
     fn path(&mut self) {
         let is_path = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let rest = &self.bytes[self.pos..self.end];
@@ -124,8 +124,8 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `${x/pattern/replacement}`: no quotes keep a replacement from being split, and within double
-    /// quotes they stay in the replacement of some shells.
+    /// `${x/pattern/replacement}`: quotes do not keep a replacement from being split, and within
+    /// double quotes some shells leave them in the replacement.
     fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
         let first = self.marks.len();
         self.rest(start, if quoting == Quoting::Bare { quoting } else { Quoting::Disputed })?;
@@ -133,7 +133,7 @@ impl ShellLexer<'_> {
         Ok(())
     }
 
-    /// How what is asked about since `first` is read can't be told.
+    /// Notes that shells disagree about the given ranges since `first`.
     fn dispute(&mut self, first: usize) {
         for mark in &mut self.marks[first..] {
             if mark.subject == MarkSubject::Asked {
@@ -142,7 +142,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// The variable that was just marked is looked up for this instead. `${!x:-…}` stays what it is.
+    /// Changes the lookup form of the variable just marked. `${!x:-…}` stays unchanged.
     fn reform(&mut self, marked: usize, new: LookupForm) {
         if let Some(mark) = self.marks.get_mut(marked)
             && let MarkSubject::Variable {
@@ -159,7 +159,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// The word of an expansion up to the brace that closes it. Whether blanks stand in it outside
+    /// The word of an expansion up to its closing brace. Returns whether it contains blanks outside
     /// quotes.
     fn rest(&mut self, start: usize, quoting: Quoting) -> Result<bool, LexError> {
         let mut has_blanks = false;
@@ -180,7 +180,7 @@ impl ShellLexer<'_> {
                 b'\\' => self.backslash(),
                 b'\'' if in_double => self.pos += 1,
                 b'\'' | b'"' if quoting == Quoting::Disputed => {
-                    // Whether it is a quote here is what shells disagree about.
+                    // Shells disagree whether this is a quote.
                     return self.fail(Trouble::Unexpected, self.pos);
                 }
                 b'\'' => self.single(true).map(|_| ())?,

@@ -1,4 +1,5 @@
-//! [`ShellPlace`]: how the shell reads a place in a command's text, and why it can't be told.
+//! [`ShellPlace`]: how the shell reads a place in a command's text; [`LexError`]: why that is
+//! unknown.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,30 +7,30 @@ use std::ops::Range;
 /// How the shell reads a place in a command's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShellPlace {
-    /// What the place is quoted by.
+    /// How the place is quoted.
     pub quoting: Quoting,
-    /// Why the shell evaluates what stands there again, if it does.
+    /// Why the shell evaluates the value there again, if it does.
     pub evaluation: Option<Evaluation>,
-    /// Whether an unquoted expansion is split into words and globbed there.
+    /// Whether an unquoted expansion there is split into words and globbed.
     pub splits: bool,
-    /// Whether it is what a redirection leads to. Bash splits an unquoted expansion there too, and then
-    /// refuses it unless it is one word.
+    /// Whether it is the target of a redirection. Bash splits an unquoted expansion there too, and
+    /// then refuses it unless it is one word.
     pub is_target: bool,
-    /// Whether it stands in the word that names the command.
+    /// Whether it is in the word that names the command.
     pub names_command: bool,
-    /// Whether it stands in the default of an unquoted expansion: `${x:-…}`.
+    /// Whether it is in the default of an unquoted expansion: `${x:-…}`.
     pub in_default: bool,
     /// Why it would be evaluated if it were several words, the first of them options or a command.
     pub evaluated_as_words: Option<Evaluation>,
 }
 
 impl ShellPlace {
-    /// Whether the shell takes every character there as it is: single quotes.
+    /// Whether the shell reads every character there literally: single quotes.
     pub fn in_single_quotes(&self) -> bool {
         self.quoting == Quoting::Single
     }
 
-    /// It is evaluated for this reason too. One for which a value is refused is kept.
+    /// Adds a reason to be evaluated. A reason that refuses a value is kept.
     pub(super) fn evaluate(&mut self, why: Evaluation) {
         let is_kept = self.evaluation.is_some_and(|known| !known.is_meant() || why.is_meant());
         if !is_kept {
@@ -37,19 +38,19 @@ impl ShellPlace {
         }
     }
 
-    /// Whether a backslash takes the meaning of the first character.
+    /// Whether a backslash escapes the first character.
     pub fn is_escaped(&self) -> bool {
         self.quoting == Quoting::Escaped
     }
 
-    /// Why the shell evaluates what stands there again, if it does. What runs in `'…'` or in a
-    /// comment is never the place's own value.
+    /// Why the shell evaluates the value there again, if it does. Code in `'…'` or in a comment is
+    /// never the place's own value.
     pub fn evaluated_again(&self) -> Option<Evaluation> {
         self.evaluation
     }
 }
 
-/// What a place is quoted by.
+/// How a place is quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
     /// In a word, outside quotes.
@@ -68,13 +69,13 @@ pub enum Quoting {
     QuotedHereDocument,
     /// In a comment.
     Comment,
-    /// In backticks that hold backslashes, such as backticks within backticks.
+    /// In backticks that contain backslashes, such as backticks within backticks.
     NestedBackticks,
     /// After a backslash.
     Escaped,
-    /// After a `$` that would take it for its own.
+    /// After a `$` that would become part of it.
     AfterDollar,
-    /// Where a parameter expansion has its name: `${…}`.
+    /// In the name of a parameter expansion: `${…}`.
     ParameterName,
     /// In an expansion within quotes that shells read differently.
     Disputed,
@@ -85,7 +86,7 @@ pub enum Quoting {
 pub enum Evaluation {
     /// `$(( … ))`, `(( … ))`, `$[ … ]`, `${x:…}`.
     Arithmetic,
-    /// Beside `-eq` and its kin within `[[ … ]]`.
+    /// Beside `-eq` and the like within `[[ … ]]`.
     NumericTest,
     /// `a[…]`.
     Subscript,
@@ -93,7 +94,7 @@ pub enum Evaluation {
     Let,
     /// A word that names a variable: `read`, `unset`, `printf -v`, `[[ -v`, `${!…}`.
     VariableName,
-    /// `declare -i`, a declared name that is computed, or a variable that has been declared so.
+    /// `declare -i`, a declared name that is computed, or a variable declared so.
     Declaration,
     /// An argument of `eval`, or code kept for later: `alias`, `PS4`.
     Eval,
@@ -104,8 +105,8 @@ pub enum Evaluation {
 }
 
 impl Evaluation {
-    /// Whether running the value is what the command is for: an author who writes `eval` or `sh -c`
-    /// before a value wants that.
+    /// Whether running the value is the purpose of the command: an author who writes `eval` or `sh
+    /// -c` before a value wants that.
     pub(crate) fn is_meant(self) -> bool {
         match self {
             Self::Eval | Self::Trap | Self::Program => true,
@@ -120,7 +121,7 @@ impl Evaluation {
 }
 
 impl fmt::Display for Evaluation {
-    /// Where that is: "in arithmetic".
+    /// Names the place: "in arithmetic".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Evaluation::Arithmetic => "in arithmetic",
@@ -136,34 +137,34 @@ impl fmt::Display for Evaluation {
     }
 }
 
-/// Text that can't be read as a command.
+/// Why text can't be read as a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{trouble}")]
 pub struct LexError {
     /// What is wrong.
     pub trouble: Trouble,
-    /// Where.
+    /// The range in the text.
     pub at: Range<usize>,
 }
 
-/// Why text can't be read as a command.
+/// What keeps text from being read as a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// Something that begins here never ends.
+    /// A construct that is not closed.
     #[error("`{0}` is never closed")]
     Unterminated(&'static str),
-    /// The shell would not accept this here, or we don't know what it would do with it.
+    /// The shell would not accept this here, or its behaviour is unknown.
     #[error("the shell does not expect this here")]
     Unexpected,
-    /// `((` that is no arithmetic: POSIX wants a space between the two.
+    /// `((` that is not arithmetic: POSIX requires a space between the two.
     #[error("`((` begins arithmetic, but `))` doesn't end it")]
     TwoParentheses,
-    /// The body of a here-document isn't where every shell looks for it.
+    /// Shells disagree where the body of the here-document begins.
     #[error(
         "the body of this here-document has to begin on the next line, inside the same brackets"
     )]
     HereDocument,
-    /// More levels than anybody writes.
+    /// Too many nested levels.
     #[error("nested too deep")]
     TooDeep,
 }

@@ -1,31 +1,30 @@
-//! Programs that are given as an argument (`sh -c …`, `python -c …`, `awk …`, `ssh host …`) or read
-//! (`… | sh`, `psql <<E`).
+//! Programs that are arguments (`sh -c …`, `python -c …`, `awk …`, `ssh host …`) or input (`… |
+//! sh`, `psql <<E`).
 //!
-//! Shells are looked for in every word of a command, because anything may stand before them; the
-//! others where the command has its name, and after those that run another.
+//! Every word of a command is searched for shells, because anything may precede them. Other
+//! interpreters are searched where the command has its name, and after commands that run another.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Evaluation, MarkSubject, ShellLexer};
 
-/// How many interpreters one command is searched for; what stands after more is all taken for
-/// programs.
+/// After how many interpreters in one command all further words count as programs.
 const INTERPRETERS_MAX: usize = 8;
 
 /// Where an interpreter has its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgramPlace {
-    /// In the first operand, if an option with `c` stands before it.
+    /// In the first operand, after an option with `c`.
     Shell,
-    /// In the word after an option with one of these letters, or attached to it. Without one it reads
-    /// its program, unless an operand names its file.
+    /// In the word after an option with one of these letters, or attached to it. Without such an
+    /// option it reads its program, unless an operand names its file.
     Option(&'static str),
     /// The same, but its operands name no file: `su somebody`.
     OptionOrInput(&'static str),
     /// The same, but it never reads a program.
     OptionOnly(&'static str),
-    /// In such an option, and in the first operand where there is none.
+    /// In such an option, or in the first operand if there is none.
     Operand(&'static str),
     /// In every operand. For `ssh` in the first too: a host `-oProxyCommand=…` runs.
     All,
@@ -33,7 +32,7 @@ enum ProgramPlace {
     Input,
 }
 
-/// Commands that run what comes after them.
+/// Commands that run the command after them.
 const WRAPPERS: &[&str] = &[
     "sudo",
     "doas",
@@ -111,7 +110,7 @@ fn interpreter(name: &str) -> Option<ProgramPlace> {
     })
 }
 
-/// Whether an interpreter is named somewhere in a word: `${SHELL:-sh}`, `'bash -s'`.
+/// Whether a word contains the name of an interpreter: `${SHELL:-sh}`, `'bash -s'`.
 fn names_interpreter(word: &str) -> bool {
     let is_apart = |letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter);
     word.split(is_apart).any(|part| {
@@ -126,8 +125,8 @@ fn names_interpreter(word: &str) -> bool {
 }
 
 impl ShellLexer<'_> {
-    /// Every program among the words is evaluated again. `named` is the last that may be the
-    /// command's name. Whether an interpreter is among them that reads its program.
+    /// Marks every program among the words as evaluated again. `named` is the last word that may be
+    /// the command's name. Returns whether one of the interpreters reads its program.
     pub(super) fn programs(&mut self, marks: usize, words: Range<usize>, named: usize) -> bool {
         let mut reads = false;
         let mut interpreters = 0;
@@ -136,11 +135,11 @@ impl ShellLexer<'_> {
         for at in words.clone() {
             let program = match self.literal(&self.words[at]) {
                 Some(name) => interpreter(&name),
-                // `"$SHELL" -c …`: what isn't known may be a shell.
+                // `"$SHELL" -c …`: an unknown word may be a shell.
                 None => (at <= named).then_some(ProgramPlace::Shell),
             };
             let Some(program) = program else { continue };
-            // `npm run watch`, `grep node`: only a shell is looked for everywhere.
+            // `npm run watch`, `grep node`: only shells are searched everywhere.
             let is_run = is_wrapped || at <= named;
             if !is_run && program != ProgramPlace::Shell {
                 continue;
@@ -157,8 +156,8 @@ impl ShellLexer<'_> {
         reads
     }
 
-    /// Words that come in one after the other can be options or a command: `sh {{list}}` runs the
-    /// second where the first is `-c`.
+    /// The words of a list can be options or a command: `sh {{list}}` runs the second if the first
+    /// is `-c`.
     pub(super) fn spread_words(&mut self, marks: usize, words: Range<usize>, named: usize) {
         let mut room = self.own_operands(named);
         for at in named + 1..words.end {
@@ -173,7 +172,7 @@ impl ShellLexer<'_> {
                 before.starts_with('-') && !matches!(&*before, "-" | "--" | "-m")
             });
             let is_operand = !text.starts_with(['-', '+']) && !text.contains('=') && !after_option;
-            // What a wrapper runs may be a wrapper too. After `find` nothing is only an operand.
+            // A wrapper may run another wrapper. After `find` any word may be a command.
             let own = self.own_operands(at);
             let is_shell = interpreter(&text) == Some(ProgramPlace::Shell);
             room = match room {
@@ -184,7 +183,8 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// How many operands the command named there takes for itself, before those of what it runs.
+    /// How many operands the command at `at` takes for itself, before those of the command that it
+    /// runs.
     fn own_operands(&self, at: usize) -> usize {
         let word = &self.words[at];
         let Some(name) = self.literal(word) else {
@@ -200,13 +200,14 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// What one interpreter, the word at `at`, evaluates. Whether it reads its program.
+    /// Marks what one interpreter, the word at `at`, evaluates. Returns whether it reads its
+    /// program.
     fn program(&mut self, program: ProgramPlace, marks: usize, at: usize, end: usize) -> bool {
         let rest = at + 1..end;
         match program {
             ProgramPlace::Shell => {
                 let word = &self.words[at];
-                // What isn't known is some other program, more often than not.
+                // An unknown word is usually some other program.
                 let is_known = word.is_static || names_interpreter(&self.text[word.at.clone()]);
                 self.shell(marks, rest, is_known) && is_known
             }
@@ -240,8 +241,8 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `xargs` makes arguments of what it reads. They are a program where they take the place of `{}`
-    /// in one, where they come first after `sh -c`, and where every argument is one.
+    /// `xargs` turns its input into arguments. They are a program if they replace `{}` in one, if
+    /// they come first after `sh -c`, and if every argument is one.
     fn is_given_by_xargs(
         &self,
         before: Range<usize>,
@@ -261,14 +262,14 @@ impl ShellLexer<'_> {
         words.any(|word| replaces(&word)) || program == ProgramPlace::All || is_last
     }
 
-    /// How many words are no options.
+    /// The number of words that are not options.
     fn operands(&self, words: Range<usize>) -> usize {
         let words = &self.words[words];
         words.iter().filter(|word| !self.text[word.at.clone()].starts_with('-')).count()
     }
 
-    /// The program of a shell: its first operand, after an option with `c`. Whether it has neither
-    /// that nor a file.
+    /// The program of a shell: its first operand, after an option with `c`. Returns whether it has
+    /// neither that nor a file.
     fn shell(&mut self, marks: usize, words: Range<usize>, is_known: bool) -> bool {
         let mut is_program = false;
         let mut reads = false;
@@ -305,13 +306,13 @@ impl ShellLexer<'_> {
         reads && !is_program
     }
 
-    /// Whether a range we were asked about stands in this word.
+    /// Whether a given range is in this word.
     fn asks(&mut self, marks: usize, word: usize) -> bool {
         let at = self.words[word].at.clone();
         self.marks_in(marks, &at).iter().any(|mark| mark.subject == MarkSubject::Asked)
     }
 
-    /// What comes with an option that takes a program. Whether there was one.
+    /// Marks the value of an option that takes a program. Returns whether there was one.
     fn program_option(&mut self, marks: usize, words: Range<usize>, letters: &str) -> bool {
         let mut found = false;
         for at in words.clone() {
@@ -355,7 +356,7 @@ impl ShellLexer<'_> {
         found
     }
 
-    /// The first operand, and the one after it where a list that may be empty is the first.
+    /// Marks the first operand, and the next one too if the first is a list that may be empty.
     fn first_operand(&mut self, marks: usize, words: Range<usize>) {
         let mut skip = false;
         for at in words {

@@ -316,7 +316,7 @@ fn a_name_without_a_dollar_is_followed_where_the_shell_calculates() {
         ("exec {a[n]}>f", Subscript),
         ("{a[n]}>f n=1", Subscript),
         ("v='a[n]'; echo ${!v}", Subscript),
-        // What a variable holds is calculated too.
+        // The content of a variable is calculated too.
         ("m=n; (( m ))", Arithmetic),
         ("m='n * 2'; [[ $m -gt 1 ]]", NumericTest),
         ("l=m; m=n; let l", Let),
@@ -423,7 +423,7 @@ fn a_long_text_is_read_to_its_end_whatever_it_repeats() {
     ];
     for piece in repeated {
         let text = piece.repeat(200_000 / piece.len());
-        // A reader that took time in proportion to the square would not come back from these.
+        // With quadratic time these would not finish.
         assert_eq!(variables(&text).is_ok(), places(&text, &[]).is_ok(), "{piece}");
     }
 }

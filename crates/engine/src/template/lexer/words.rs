@@ -6,7 +6,6 @@ use super::{
     is_name,
 };
 
-/// What ends a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordEnd {
     /// An argument.
@@ -20,15 +19,15 @@ pub(super) enum WordEnd {
 }
 
 impl ShellLexer<'_> {
-    /// The word that begins here. Its range is empty where an operator stands.
+    /// The word that begins here. Its range is empty at an operator.
     pub(super) fn word(&mut self, kind: WordEnd) -> Result<CommandWord, LexError> {
         let start = self.pos;
         let splits = self.splits;
         let mut word =
             CommandWord { at: start..start, is_static: true, quoted: false, name_end: None };
-        // Where the name of a possible assignment ends, subscript included.
+        // The end of the name of a possible assignment, subscript included.
         let mut target_end = None;
-        // Where the last character ended that stood for itself.
+        // The end of the last literal character.
         let mut plain_end = start;
         loop {
             if self.take_asked(Quoting::Bare) {
@@ -127,7 +126,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// At the `=` of a word: where its name ends, if it is an assignment.
+    /// At the `=` of a word: the end of its name, if it is an assignment.
     fn assignment_name(&self, start: usize, subscript: Option<(usize, usize)>) -> Option<usize> {
         let plus = self.pos > start && self.bytes[self.pos - 1] == b'+';
         let target_end = self.pos - usize::from(plus);
@@ -161,7 +160,7 @@ impl ShellLexer<'_> {
         })
     }
 
-    /// `@(a|b)` and its kin, at the bracket.
+    /// `@(a|b)` and the like, at the parenthesis.
     fn pattern_group(&mut self) -> Result<(), LexError> {
         let open = self.pos;
         self.pos += 1;
@@ -182,7 +181,7 @@ impl ShellLexer<'_> {
         })
     }
 
-    /// A backslash and what it takes the meaning of.
+    /// A backslash and the character that it escapes.
     pub(super) fn backslash(&mut self) {
         self.pos += 1;
         if !self.take_asked(Quoting::Escaped) && self.pos < self.end {
@@ -190,7 +189,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `'…'`. Whether nothing we are asked about stands in it.
+    /// `'…'`. Returns whether it contains no given range.
     pub(super) fn single(&mut self, look_for_variables: bool) -> Result<bool, LexError> {
         let open = self.pos;
         let inside = open + 1;
@@ -207,7 +206,7 @@ impl ShellLexer<'_> {
         Ok(before == self.next.start)
     }
 
-    /// What would be variables, were it not for the single quotes.
+    /// Marks text in single quotes that looks like variables.
     fn literal_variables(&mut self, from: usize, to: usize) {
         let mut at = from;
         while let Some(found) = find(&self.bytes[at..to], b'$') {
@@ -224,7 +223,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// `"…"`. Whether no expansion stands in it.
+    /// `"…"`. Returns whether it contains no expansion.
     pub(super) fn double(&mut self) -> Result<bool, LexError> {
         let open = self.pos;
         self.pos += 1;
@@ -275,7 +274,7 @@ impl ShellLexer<'_> {
     }
 }
 
-/// Where `byte` first stands.
+/// The first index of `byte`.
 pub(super) fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|found| *found == byte)
 }

@@ -1,30 +1,30 @@
-//! Why a `{{x}}` can't stand where it stands, and what to write instead.
+//! Why a `{{x}}` is not allowed at its place, and what to write instead.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::template::lexer::{Evaluation, LexError, Quoting};
 
-/// Why a command with `{{x}}` can't be used.
+/// Why a command with `{{x}}` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct TemplateError {
     /// What is wrong.
     pub problem: Problem,
-    /// Where in the text.
+    /// The range in the text.
     pub at: Range<usize>,
 }
 
 /// What is wrong with a place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The command can't be read, so no place in it is certain.
+    /// The command can't be parsed, so no place in it is certain.
     #[error("this command can't be read: {0}")]
     Unreadable(LexError),
-    /// A value can't stand there.
+    /// A value is not allowed there.
     #[error("`{reference}` can't be used {}", standing(*quoting))]
     Misplaced {
-        /// The reference as it is written.
+        /// The reference as written.
         reference: String,
         /// How the shell reads the place.
         quoting: Quoting,
@@ -32,15 +32,15 @@ pub enum Problem {
     /// The shell would evaluate the value.
     #[error("the shell evaluates `{reference}` again {evaluation}, so a value could run commands")]
     EvaluatedAgain {
-        /// The reference as it is written.
+        /// The reference as written.
         reference: String,
-        /// Why it would.
+        /// Why it would be evaluated.
         evaluation: Evaluation,
     },
-    /// A list names the command: without elements, the next word would.
+    /// A list names the command: if it were empty, the next word would.
     #[error("`{reference}` is a list and can't name the command")]
     ListAsCommand {
-        /// The reference as it is written.
+        /// The reference as written.
         reference: String,
     },
 }
@@ -64,13 +64,13 @@ pub enum Fix {
     DoubleQuotes,
     /// `$( … )`
     DollarBrackets,
-    /// Take it out of the comment.
+    /// Move it out of the comment.
     NoComment,
     /// `\\{{x}}`
     DoubledBackslash,
     /// `\${{x}}`
     EscapedDollar,
-    /// A command before it.
+    /// A command name before it.
     NamedCommand,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Fix {
 }
 
 impl Problem {
-    /// What to write instead, where that is known.
+    /// What to write instead, if known.
     pub fn fix(&self) -> Option<Fix> {
         Some(match self {
             Self::Unreadable(_) => return None,

@@ -121,7 +121,7 @@ fn a_command_that_cannot_be_read_is_refused_where_it_goes_wrong() {
 
 #[test]
 fn generated_names_never_meet_those_of_paths_in_the_same_text() {
-    // Paths first: until they are replaced, no shell and no lexer could read the text.
+    // Paths are replaced first: before that, no shell and no lexer could read the text.
     let text = "echo {{x}} \"${TOOL_INPUT.command}\" {{files}} '{{y}}'";
     let command = crate::template::CommandText::new(text).expect("it fits");
     let rewritten = rewrite(command.for_shell(), &known).expect("it fits");

@@ -1,28 +1,28 @@
 //! [`PathSegment`]: keeps values from leading out of the path of an address.
 //!
-//! Every program that reads an address takes the segments `.` and `..` out of its path, also where they
-//! are written `%2e`. So a segment that a value has a part in must be neither. What the author wrote
-//! alone is the author's.
+//! Every program that reads an address removes the segments `.` and `..` from its path, even if
+//! written `%2e`. So a segment that contains a value must be neither. A segment that only the
+//! author wrote is not checked.
 
 use super::FillError;
 
-/// The segment of a path that is being put together.
+/// The path segment under construction.
 #[derive(Debug, Default)]
 pub(super) struct PathSegment<'n> {
-    /// As much of it as can matter.
+    /// Its beginning, as far as it can matter.
     text: String,
-    /// Whose value is a part of it.
+    /// The name of a value in it.
     name: Option<&'n str>,
-    /// The path is behind us: a query or a fragment began.
+    /// The path has ended: a query or a fragment began.
     is_over: bool,
 }
 
-/// The longest way to write `..`.
+/// The longest spelling of `..`.
 const DOTS_BYTES_MAX: usize = "%2e%2e".len();
 
 impl<'n> PathSegment<'n> {
-    /// The next piece of the address: the value of `name`, or the author's own text. Values are
-    /// percent-encoded, so only the author's text can end a segment.
+    /// Adds the next piece of the address: the value of `name`, or the author's own text. Values
+    /// are percent-encoded, so only the author's text can end a segment.
     pub(super) fn push(&mut self, name: Option<&'n str>, text: &str) -> Result<(), FillError> {
         if self.is_over {
             return Ok(());
@@ -39,7 +39,7 @@ impl<'n> PathSegment<'n> {
                     self.is_over = true;
                     return Ok(());
                 }
-                // Readers of addresses pass over these.
+                // Readers of addresses ignore these.
                 '\t' | '\n' | '\r' => {}
                 _ if self.text.len() <= DOTS_BYTES_MAX => self.text.push(letter),
                 _ => {}
@@ -48,7 +48,7 @@ impl<'n> PathSegment<'n> {
         Ok(())
     }
 
-    /// The segment is complete.
+    /// Checks the complete segment.
     pub(super) fn end(&self) -> Result<(), FillError> {
         let Some(name) = self.name.filter(|_| !self.is_over) else { return Ok(()) };
         let segment = match &*self.text.to_ascii_lowercase().replace("%2e", ".") {

@@ -1,4 +1,4 @@
-//! What holds for any standard output of a hook.
+//! Properties of any standard output of a hook.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hookwright_engine::limits::ASYNC_TIMEOUT_MAX;
 use hookwright_events::{Answer, AnswerDecision, EventName};
 use serde_json::{Map, Value};
 
-/// Only a whole output that is one object grants anything, and nothing around a deny undoes it.
+/// Only an output that is one whole object grants anything, and no text around a deny undoes it.
 pub(super) fn holds(data: &[u8]) {
     let stdout = String::from_utf8_lossy(data);
     for name in ["tool:pre_execute", "PermissionRequest", "session:stop"] {
@@ -21,7 +21,7 @@ pub(super) fn holds(data: &[u8]) {
             AnswerReading::Nothing => {}
         }
         grants_only_as_a_whole(&stdout, &event);
-        // What is broken alone may be somebody's log among other text.
+        // An object that is invalid alone may be part of a log among other text.
         if denies(&reading) && !matches!(reading, AnswerReading::Broken { .. }) {
             stays_denied(&stdout, &event);
         }
@@ -31,7 +31,7 @@ pub(super) fn holds(data: &[u8]) {
     assert!(patience.is_none_or(|time| time > Duration::ZERO && time <= ASYNC_TIMEOUT_MAX));
 }
 
-/// The middle of the output was not kept, or it is a part of another: no part grants.
+/// If the middle of the output was dropped, or it is part of another output, it grants nothing.
 fn grants_only_as_a_whole(stdout: &str, event: &EventName) {
     let middle = (0..=stdout.len() / 2).rev().find(|at| stdout.is_char_boundary(*at)).unwrap_or(0);
     let parts = [stdout.to_owned(), stdout[..middle].to_owned(), stdout[middle..].to_owned()];
@@ -46,7 +46,7 @@ fn grants_only_as_a_whole(stdout: &str, event: &EventName) {
     }
 }
 
-/// Whoever denies has denied, whatever is printed in lines of its own around it.
+/// A deny stays a deny, whatever is printed in other lines around it.
 fn stays_denied(stdout: &str, event: &EventName) {
     for around in [
         format!("a log\n{stdout}"),
@@ -58,7 +58,7 @@ fn stays_denied(stdout: &str, event: &EventName) {
     }
 }
 
-/// A broken answer fails its hook, and a guard that failed blocks.
+/// An invalid answer fails its hook, and a failed guard blocks.
 fn denies(reading: &AnswerReading) -> bool {
     match reading {
         AnswerReading::Whole(answer) | AnswerReading::Among(answer) => {
@@ -74,7 +74,7 @@ fn grants_nothing(answer: &Answer) {
     assert_eq!(answer.clone().restricting(), *answer);
 }
 
-/// Whether the output, or what stands after its line for the background, is one JSON object.
+/// Whether the output, or the text after its `async` line, is one JSON object.
 fn is_one_object(stdout: &str) -> bool {
     let text = stdout.trim();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();

@@ -1,4 +1,4 @@
-//! What holds for any text as a `when:`.
+//! Properties of any text as a `when:`.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ impl Values for Rounds {
     }
 }
 
-/// A condition is refused with a place within it, or has one answer, whatever the values are.
+/// A condition is refused with a place within it, or has one result, whatever the values are.
 pub(super) fn holds(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let condition = match parsed(text) {
@@ -45,7 +45,8 @@ pub(super) fn holds(data: &[u8]) {
     }
 }
 
-/// Conditions around a condition follow from it. Around a long or deep one there may be no room.
+/// Conditions built around a condition follow from it. A long or deep one may leave no room for
+/// that.
 fn agree(text: &str, values: &Rounds, answer: &Result<bool, EvaluateError>) {
     let of = |written: String| match parsed(&written) {
         Ok(condition) => Some(condition.holds(values)),

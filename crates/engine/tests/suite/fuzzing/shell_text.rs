@@ -1,4 +1,4 @@
-//! What holds for any text as a command.
+//! Properties of any text as a command.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,10 +10,10 @@ use hookwright_engine::template::{
 };
 use hookwright_engine::variables;
 
-/// Stands in no text that is looked at.
+/// Occurs in no text under test.
 const VALUE: &str = "\u{1}value\u{1}";
 
-/// A command is refused with a place within it, or gets its values from the environment alone, where
+/// A command is refused with a place within it, or gets its values only from the environment, where
 /// no shell evaluates them again.
 pub(super) fn holds(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -74,7 +74,7 @@ fn is_filled_well(text: &str, rewritten: &Rewritten, filled: &Filled<'_>) {
     let named: HashSet<&str> =
         found.iter().map(|at| &filled.text[at.start + 2..at.end - 1]).collect();
     assert_eq!(named, set, "in {:?}", filled.text);
-    // The text with its references is read as the text with its templates was: nothing moved.
+    // The text with its references reads as the text with its templates did: nothing moved.
     let read = places(&filled.text, &found).expect("what was readable stays so");
     for (at, place) in found.iter().zip(read) {
         let reference = &filled.text[at.clone()];
