@@ -1,10 +1,8 @@
-//! `cargo xtask fuzz`: a fuzzer makes up inputs for the functions of
-//! `crates/engine/tests/suite/fuzzing/` and `crates/config/tests/suite/configuration.rs`, from those in
-//! the `tests/corpus/` beside them.
+//! `cargo xtask fuzz`: generates inputs for the functions of `crates/engine/tests/suite/fuzzing/`
+//! and `crates/config/tests/suite/configuration.rs`, starting from the `tests/corpus/` beside them.
 //!
-//! No nightly compiler is needed: without sanitizers, which safe code has little use for, what the
-//! fuzzer sees by is stable. What it makes up stays in `fuzz/found/`; an input that breaks
-//! something is named at the end.
+//! The stable compiler is enough: safe code has little use for sanitizers, and coverage is stable.
+//! The generated inputs stay in `fuzz/found/`; inputs that fail are listed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +14,10 @@ const TARGETS: &[&str] = &["answer", "condition", "configuration", "shell_text"]
 
 const SECONDS: u32 = 300;
 
-/// Seconds that one input may take: readers are quick, or something grows that should not.
+/// Time limit of one input, in seconds: parsers are fast, or something grows that should not.
 const TIMEOUT_SECONDS: u32 = 5;
 
-/// Bytes of an input. Nothing that is wrong needs more to show.
+/// Bytes of an input. Every fault shows with fewer.
 const INPUT_BYTES_MAX: u32 = 4096;
 
 struct Wanted {
@@ -66,7 +64,7 @@ fn wanted(args: &[String]) -> Result<Wanted, String> {
     Ok(wanted)
 }
 
-/// Whether all held.
+/// Whether all inputs passed.
 fn fuzz(target: &str, seconds: u32) -> bool {
     let found = found(target);
     let broken = format!("{}/", found.join("broken").display());

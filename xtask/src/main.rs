@@ -1,4 +1,4 @@
-//! The words that CI and people use: `cargo xtask test`.
+//! The commands that CI and people use: `cargo xtask test`.
 #![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
 
 mod fuzz;
@@ -96,7 +96,7 @@ fn faults(args: &[String]) -> Result<(), String> {
     all.extend(["--test", "faults", "--"]);
     all.extend(args.iter().map(String::as_str));
     cargo(&all)?;
-    // Sessions that hooks start have a campaign of their own, among the tests.
+    // Sessions that hooks start have their own campaign among the tests.
     let mut children = vec!["test", "--package", "hookwright", "--features", "faults"];
     children.extend(["--test", "suite", "spawn_faults"]);
     cargo(&children)
@@ -147,7 +147,7 @@ fn run(program: &str, args: &[&str]) -> Result<(), String> {
     ended(Command::new(program).args(args), &format!("{program} {}", args.join(" ")))
 }
 
-/// Waits for a command's end, which has to be a good one.
+/// Waits for a command, and fails unless it succeeds.
 fn ended(command: &mut Command, shown: &str) -> Result<(), String> {
     let program = shown.split(' ').next().unwrap_or_default();
     let status = command

@@ -1,24 +1,24 @@
-//! The outside programs that tests run, with the C library for static linking, and how a machine gets them.
+//! The external programs that tests run, the C library for static linking, and how to install them.
 //!
-//! Root on Debian and its kin gets what is missing installed. Everyone else reads, in one message, what
-//! is missing and what to type.
+//! For root on Debian and its derivatives, missing ones are installed. Everyone else gets one
+//! message with what is missing and what to type.
 
 use std::env;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-/// A program that tests run, and the package that brings it.
+/// A program that tests run, and its package.
 pub(crate) struct Needed {
     program: &'static str,
     apt: &'static str,
     dnf: &'static str,
-    /// Empty where Homebrew has none.
+    /// Empty if Homebrew has none.
     brew: &'static str,
-    /// The word after `--without` that leaves out the tests which need it.
+    /// The value of `--without` that skips the tests which need it.
     part: Option<&'static str>,
 }
 
-/// Parts of the tests that can be left out, each with what is not tried then.
+/// Parts of the tests that can be skipped, each with what is then untested.
 pub(crate) const PARTS: &[(&str, &str)] =
     &[("browser", "the pages in a browser"), ("tmux", "the live view in a terminal")];
 
@@ -26,7 +26,7 @@ const fn needed(program: &'static str, apt: &'static str, dnf: &'static str) -> 
     Needed { program, apt, dnf, brew: apt, part: None }
 }
 
-/// What the program is linked with on Linux. It is no program; the C compiler knows where it is.
+/// Linked into the program on Linux. It is not a program; the C compiler knows its path.
 const STATIC_LIBRARY: &str = "libc.a";
 
 pub(crate) const ALL: &[Needed] = &[
@@ -51,8 +51,8 @@ pub(crate) const ALL: &[Needed] = &[
     },
 ];
 
-/// Installs what is missing, or says how to get it. What only belongs to a part in `without` is not
-/// needed.
+/// Installs what is missing, or says how to get it. Programs that only parts in `without` use are
+/// not needed.
 pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
     let is_wanted = |needed: &&Needed| needed.part.is_none_or(|part| !without.contains(&part));
     let missing: Vec<&Needed> = ALL.iter().filter(is_wanted).filter(|it| !it.is_there()).collect();
@@ -118,15 +118,15 @@ impl Needed {
 
 fn has_static_library() -> bool {
     let asked = Command::new("cc").arg(format!("-print-file-name={STATIC_LIBRARY}")).output();
-    // It prints the bare name where it finds no such file.
+    // It prints the bare name if it finds no such file.
     asked.is_ok_and(|output| output.stdout.starts_with(b"/"))
 }
 
-/// Whether tests may make networks and mount files of their own.
+/// Whether tests may create their own networks and mounts.
 pub(crate) fn has_namespaces() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "--net"]);
-    // A container may allow the namespace and still no mount in it.
+    // A container may allow the namespace but no mount in it.
     command.args(["mount", "--bind", "/etc/hosts", "/etc/hosts"]);
     command.output().is_ok_and(|output| output.status.success())
 }
@@ -136,7 +136,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Files that this process makes belong to root.
+/// Whether this process creates files as root.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

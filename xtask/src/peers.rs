@@ -1,11 +1,11 @@
-//! `cargo xtask peers`: the real agents, with a script in place of their models.
+//! `cargo xtask peers`: the real agents, with a script instead of their models.
 //!
-//! Pipelines run each agent that we have a preset for (`pipelines.rs`), and our hooks run inside Claude
-//! Code (`scenario.rs`). What the agents print is recorded for the presets' tests (`recording.rs`).
+//! Pipelines run each agent that has a preset (`pipelines.rs`), and hooks run inside Claude Code
+//! (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`).
 //!
-//! Claude Code comes from npm into the target folder. It gets a home folder of its own, no telemetry,
-//! no updates, and no address but this machine's. Its settings are those of `docs/claude-code.md`, as
-//! they stand there.
+//! Claude Code is installed from npm into the target folder. It gets its own home directory, no
+//! telemetry, no updates, and no network address but this machine's. Its settings are exactly those
+//! of `docs/claude-code.md`.
 
 mod model;
 mod pipelines;
@@ -20,7 +20,7 @@ use std::process::Command;
 
 use scenario::Peer;
 
-/// The package that brings the program, and its version that is known to work.
+/// The program's package, and a version that is known to work.
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const VERSION: &str = "0.3.325";
 
@@ -97,7 +97,7 @@ fn installed(folder: &Path, version: &str) -> Result<PathBuf, String> {
     program_in(folder).ok_or(format!("{package} has no program for this machine"))
 }
 
-/// Each platform's program is a package of its own, of which npm has installed the right one.
+/// Each platform's program is a separate package, of which npm has installed the right one.
 fn program_in(folder: &Path) -> Option<PathBuf> {
     let packages = fs::read_dir(folder.join("node_modules/@anthropic-ai")).ok()?;
     let mut programs = packages.flatten().map(|package| package.path().join("claude"));
@@ -108,7 +108,7 @@ fn answers(program: &Path) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The first block of JSON, without what it is indented by.
+/// The first block of JSON, without its indentation.
 fn settings_of(page: &str) -> Option<String> {
     let (_, rest) = page.split_once("```json\n")?;
     let (block, _) = rest.split_once("```")?;

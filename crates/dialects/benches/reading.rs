@@ -1,7 +1,7 @@
-//! What it costs to read 1,000 hooks of a dialect, beside reading the same text into plain values.
+//! The cost of reading 1,000 hooks of a dialect, compared with parsing the same text into plain
+//! values.
 //!
-//! The median of runs that take turns with their floor; figures and targets are in
-//! `docs/performance.md`.
+//! Medians of alternating runs; `docs/performance.md` has figures and targets.
 //!
 //! `cargo bench -p hookwright-dialects`
 #![expect(clippy::print_stdout, reason = "a measurement is printed")]
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const HOOKS: usize = 1000;
 const RUNS: usize = 60;
 
-/// Set for the process whose memory is measured, before how many of its hooks are asked.
+/// Argument of the process whose memory is measured, followed by the number of hooks to query.
 const MEMORY: &str = "--memory";
 const REGEX_HOOKS: usize = 10_000;
 
@@ -26,7 +26,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == MEMORY) {
         return tell_memory();
     }
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let runs = if std::env::args().any(|arg| arg == "--test") { 2 } else { RUNS };
     println!("reading {HOOKS} hooks (target: under 20 ms), beside the same text as plain values");
     for sample in [
@@ -42,7 +42,8 @@ fn main() {
     print!("{}", String::from_utf8_lossy(&told.stdout));
 }
 
-/// What hooks with a regular expression each take: when they are read, and when an event has asked all of them.
+/// Memory of hooks with a regular expression each: after reading, and after an event has queried
+/// all.
 fn tell_memory() {
     let groups = (0..REGEX_HOOKS).map(|number| {
         json!({ "matcher": format!("mcp__server_{number}__.*"),
@@ -69,7 +70,7 @@ fn tell_memory() {
     );
 }
 
-/// The most memory that this process has had.
+/// Peak memory of this process.
 fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -81,7 +82,7 @@ struct Sample {
     dialect: &'static str,
     file: &'static str,
     text: String,
-    /// Reads the same text into plain values.
+    /// Parses the same text into plain values.
     plain: fn(&str),
 }
 
@@ -108,7 +109,7 @@ fn autoagent() -> String {
     serde_json::to_string_pretty(&whole).expect("plain data")
 }
 
-/// Every form of matcher, and every field now and then.
+/// Every form of matcher, and every field in some hooks.
 fn claude() -> String {
     let events = ["PreToolUse", "PostToolUse", "PermissionRequest", "PostToolUseFailure"];
     let matchers = ["Bash", "Edit|Write", "mcp__.*", ""];
@@ -133,7 +134,7 @@ fn claude() -> String {
     serde_json::to_string_pretty(&whole).expect("plain data")
 }
 
-/// Every form of pattern, and every field now and then.
+/// Every form of pattern, and every field in some hooks.
 fn code_forge() -> String {
     let patterns = ["tool:pre_execute:bash", "tool:*:write", "session:start,session:end", "*"];
     let hooks = (0..HOOKS).map(|number| {

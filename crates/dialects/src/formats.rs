@@ -1,17 +1,17 @@
-//! [`Foreign`]: another system, where its files are, and how they are read.
+//! [`Foreign`]: another system, the location of its files, and how to read them.
 //!
-//! One folder for each system, all with the same parts:
+//! Each system has a folder with the same parts:
 //!
-//! | part | holds |
+//! | part | contains |
 //! |---|---|
-//! | `files.rs` | where the system's files are |
-//! | `config.rs` | turns their content into hooks of ours; every fault with its place |
-//! | `event.rs` | what a hook reads: standard input, variables, `{{names}}` |
-//! | `reply.rs` | what its exit code and output mean, and what is shown of it |
+//! | `files.rs` | the location of the system's files |
+//! | `config.rs` | turns their content into native hooks; reports every fault with its place |
+//! | `event.rs` | a hook's input: standard input, variables, `{{names}}` |
+//! | `reply.rs` | the meaning of its exit code and output, and the text that is shown |
 //!
-//! What differs from native hooks reaches the engine as a
-//! [`Policy`](hookwright_engine::policy::Policy) and a [`Wire`](hookwright_engine::policy::Wire); the
-//! engine knows no dialect.
+//! The differences from native hooks reach the engine as a
+//! [`Policy`](hookwright_engine::policy::Policy) and a [`Wire`](hookwright_engine::policy::Wire);
+//! the engine knows no dialect.
 
 pub mod agent_pipelines;
 mod autoagent;
@@ -30,54 +30,54 @@ use self::claude::ClaudeFormat;
 use self::code_forge::CodeForge;
 use self::iteratr::Iteratr;
 
-/// Another system whose files we read.
+/// Another system whose files hookwright reads.
 pub trait Foreign: Dialect {
-    /// Where its files are looked for, in the order in which they are read.
+    /// The paths of its files, in reading order.
     fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location>;
 
-    /// Whether a file that was named is one of its own, by its path alone.
+    /// Whether a file belongs to this system, by its path alone.
     fn owns(&self, path: &Path) -> bool;
 
-    /// Whether the agent that a pipeline drives runs these hooks itself, so that the runner must not.
+    /// Whether the pipeline's agent runs these hooks itself, so that the runner must not.
     fn runs_by_itself(&self) -> bool {
         false
     }
 
-    /// What native hooks cannot say of a hook of this system; nothing, if they can.
+    /// Features of a hook that native hooks do not have.
     fn differences(&self, hook: &Hook) -> Vec<&'static str> {
         let _ = hook;
         vec!["it keeps the rules of its own system"]
     }
 
-    /// The variable of ours with the value that `{{name}}` has at an event.
+    /// The native variable with the value that `{{name}}` has at an event.
     fn variable(&self, name: &str, event: &'static EventSpec) -> Option<&'static str> {
         let _ = (name, event);
         None
     }
 
-    /// A hook's matcher as a native `matcher:` says it.
+    /// A hook's matcher in the form of a native `matcher:`.
     fn native_matcher(&self, hook: &Hook) -> Option<String> {
         hook.matcher_text.as_deref().map(str::to_owned)
     }
 }
 
-/// Where files are looked for.
+/// The folders that files are searched in.
 #[derive(Debug, Clone, Copy)]
 pub struct Whereabouts<'a> {
     /// A project's folder.
     pub project: &'a Path,
-    /// The user's home.
+    /// The user's home directory.
     pub home: Option<&'a Path>,
-    /// The user's folder for configuration, `~/.config` unless set otherwise.
+    /// The user's configuration folder, `~/.config` by default.
     pub config_home: Option<&'a Path>,
 }
 
-/// A place where a file may be.
+/// A possible path of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The file.
     pub path: PathBuf,
-    /// Whose hooks it holds.
+    /// The layer that its hooks belong to.
     pub layer: Layer,
 }
 
@@ -93,15 +93,15 @@ impl Location {
     }
 }
 
-/// Every system whose files we read.
+/// Every system whose files hookwright reads.
 static ALL: &[&dyn Foreign] = &[&AutoAgent, &ClaudeFormat, &CodeForge, &Iteratr];
 
-/// Every system whose files we read.
+/// Every system whose files hookwright reads.
 pub fn all() -> &'static [&'static dyn Foreign] {
     ALL
 }
 
-/// The same as the engine knows them.
+/// The same systems, as the engine's trait.
 pub(crate) fn dialects() -> Vec<&'static dyn Dialect> {
     ALL.iter().map(|foreign| *foreign as &dyn Dialect).collect()
 }
@@ -111,7 +111,7 @@ pub fn named(name: &str) -> Option<&'static dyn Foreign> {
     ALL.iter().copied().find(|foreign| foreign.name() == name)
 }
 
-/// The system whose file this is, by its path alone.
+/// The system that a file belongs to, by its path alone.
 pub fn of_file(path: &Path) -> Option<&'static dyn Foreign> {
     ALL.iter().copied().find(|foreign| foreign.owns(path))
 }

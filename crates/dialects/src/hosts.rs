@@ -1,16 +1,16 @@
-//! [`Host`]: an agent in which our hooks run, because its settings call `hookwright hook NAME`.
+//! [`Host`]: an agent that runs our hooks, because its settings call `hookwright hook NAME`.
 //!
-//! One folder for each host, all with the same parts:
+//! Each host has a folder with the same parts:
 //!
-//! | part | holds |
+//! | part | contains |
 //! |---|---|
-//! | `call.rs` | what the host sends, as events of ours |
-//! | `reply.rs` | a decision in the form that the host understands |
-//! | `capabilities.rs` | what each of its events can carry back, and how long the host waits |
-//! | `settings.rs` | where its settings are, which of them call us, and what makes them do so |
+//! | `call.rs` | reads the host's input as native events |
+//! | `reply.rs` | writes a decision in the host's format |
+//! | `capabilities.rs` | what each event can carry back, and how long the host waits |
+//! | `settings.rs` | its settings: their paths, which of them call us, and how to install a call |
 //!
-//! A host is one line of [`all`]. A system whose files we read is something else (`formats.rs`); a
-//! host that has such files shares its names of events with them.
+//! Each host is one line of [`all`]. A system whose files we read is something else (`formats.rs`);
+//! a host with such files shares its event names with them.
 
 mod capability;
 pub mod claude;
@@ -32,35 +32,35 @@ use crate::{Location, Whereabouts};
 pub use capability::{Capability, Deny, capability_table};
 pub use connection::{Connection, connections};
 
-/// An agent in which our hooks run. Every function is pure; `cli` reads and writes.
+/// An agent that runs our hooks. Every function is pure; `cli` does the IO.
 pub trait Host: fmt::Debug + Sync {
-    /// What it is called on the command line, in the field `host` of its events, and in `host:`.
+    /// Its name on the command line, in the field `host` of its events, and in `host:`.
     fn name(&self) -> &'static str;
 
-    /// What people call it.
+    /// Its name for people.
     fn display_name(&self) -> &'static str;
 
-    /// What its settings call: `hookwright hook NAME`.
+    /// The call in its settings: `hookwright hook NAME`.
     fn command(&self) -> &'static str;
 
-    /// The page that says how to set it up.
+    /// The documentation page about its setup.
     fn page(&self) -> &'static str;
 
-    /// Reads what it sends on standard input.
+    /// Parses what it sends on standard input.
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall>;
 
-    /// The decision in the form that it understands. What an event cannot carry becomes the next safer
-    /// thing that it can, and the user is told.
+    /// The decision in the host's format. What an event cannot carry becomes the next safer thing
+    /// that it can, and the user is told.
     fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply;
 
     /// What an event can carry back.
     fn capability(&self, event: &EventName) -> Capability;
 
-    /// How long it waits for a hook at this event, unless its settings say otherwise.
+    /// The host's default timeout of a hook at this event.
     fn patience(&self, event: &EventName) -> Duration;
 
-    /// How long it waits at the most impatient event that a guard can block, for as long as the event
-    /// is not known.
+    /// The shortest such timeout among the events that a guard can block, for use before the event
+    /// is known.
     fn least_patience(&self) -> Duration {
         let blocking = EVENTS.iter().filter(|spec| spec.power == Power::Blocks);
         blocking.map(|spec| self.patience(&EventName::from(spec))).min().unwrap_or(Duration::MAX)
@@ -69,52 +69,52 @@ pub trait Host: fmt::Debug + Sync {
     /// Whether it calls its hooks at this event.
     fn sends(&self, event: &EventSpec) -> bool;
 
-    /// The project that it was started in, which stays the same wherever it goes from there.
-    /// `variable` looks a variable of its hooks up.
+    /// The project that it was started in, which stays the same when it changes its directory.
+    /// `variable` returns a variable of its hooks.
     fn project(
         &self,
         call: &HostCall,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Option<PathBuf>;
 
-    /// Variables that every command has which it starts, its hooks included. Settings can change their
+    /// Variables of every command that it starts, including its hooks. Settings can change their
     /// values, but cannot remove them.
     fn marks(&self) -> &'static [&'static str];
 
-    /// Whether it sets this variable for hooks itself. Whatever else a hook finds in its environment
-    /// comes from the environment in which the host was started, or from settings.
+    /// Whether it sets this variable for hooks itself. All other variables of a hook come from the
+    /// environment in which the host was started, or from settings.
     fn sets_for_hooks(&self, variable: &str) -> bool;
 
     /// The agents whose settings can call us as this host.
     fn agents(&self) -> &'static [HostAgent];
 
-    /// The events for which these settings call us, and at which subjects.
+    /// The events for which these settings call us, with their subjects.
     fn calls_in(
         &self,
         settings: &[ForeignFile<'_>],
         environment: &Environment,
     ) -> Vec<(EventName, Matcher)>;
 
-    /// What its settings need to call this program at every event that has a name of ours.
+    /// Settings that call this program at every event with a native name.
     fn settings(&self, program: &str) -> Value;
 }
 
 /// An agent whose settings can call us.
 #[derive(Debug, Clone, Copy)]
 pub struct HostAgent {
-    /// The agent, by the name of its preset, which knows its program.
+    /// The name of the agent's preset, which knows its program.
     pub name: &'static str,
-    /// Where its settings are.
+    /// The paths of its settings.
     pub settings: fn(&Whereabouts<'_>, &Environment) -> Vec<Location>,
 }
 
-/// What a host sends.
+/// A parsed call of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostCall {
-    /// What happens in it.
+    /// The event.
     pub event: Event,
-    /// What else happens in the same call, where a host announces several operations at once: hooks
-    /// look at each of them, and the strictest decision counts for all.
+    /// Further events of the same call, if a host announces several operations at once: hooks check
+    /// each of them, and the strictest decision counts for all.
     pub others: Vec<Event>,
 }
 
@@ -125,12 +125,12 @@ impl From<Event> for HostCall {
 }
 
 impl HostCall {
-    /// Everything that happens in it.
+    /// All events of the call.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         std::iter::once(&self.event).chain(&self.others)
     }
 
-    /// The same with the name of its host in every event, by which a hook can choose.
+    /// Adds the host's name to every event, so that a hook can match it.
     #[must_use]
     pub fn from_host(mut self, host: &dyn Host) -> Self {
         for event in std::iter::once(&mut self.event).chain(&mut self.others) {
@@ -140,39 +140,39 @@ impl HostCall {
     }
 }
 
-/// Why what a host sent is no event.
+/// Why a host's input is not an event.
 #[derive(Debug)]
 pub enum UnreadableCall {
-    /// It is no event at all.
+    /// It is not an event at all.
     NoEvent {
         /// What is wrong, and what was expected.
         cause: String,
     },
-    /// It is this event, but its data cannot be used.
+    /// It is this event, but its data is invalid.
     BadData {
         /// The event.
         event: EventName,
         /// What is wrong, and what was expected.
         cause: String,
     },
-    /// Another host sent it, in its own form: what that host is told.
+    /// Another host sent it, in its own format; contains the reply to that host.
     OtherHost(HostReply),
 }
 
-/// What a program that a host calls prints, and how it exits.
+/// The output and exit code for a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostReply {
-    /// On standard output; empty where there is nothing to say.
+    /// Standard output; empty if there is nothing to say.
     pub stdout: String,
-    /// On standard error: why, where only the exit code can say no.
+    /// Standard error: the reason, if only the exit code can deny.
     pub stderr: String,
-    /// 0; or 2 where only the exit code can say no.
+    /// 0, or 2 if only the exit code can deny.
     pub exit_code: u8,
 }
 
 impl HostReply {
-    /// A no that every agent understands which calls programs as hooks, whatever form it expects:
-    /// exit code 2, the reason on standard error, and the words of all of them in one object.
+    /// A deny that every agent with command hooks understands, whatever its format: exit code 2,
+    /// the reason on standard error, and the fields of all formats in one object.
     pub fn deny_to_any_host(reason: &str) -> Self {
         let all = json!({
             "decision": "block",
@@ -200,7 +200,7 @@ pub fn named(name: &str) -> Option<&'static dyn Host> {
     ALL.iter().copied().find(|host| host.name() == name)
 }
 
-/// Variables that every command has which one of the hosts starts.
+/// Variables of every command that one of the hosts starts.
 pub fn marks() -> Vec<&'static str> {
     ALL.iter().flat_map(|host| host.marks()).copied().collect()
 }

@@ -1,10 +1,10 @@
-//! The dialects: other systems' files and the agents that call us, under the rules of their own
-//! specifications. Foreign spelling stops here.
+//! The dialects: other systems' files, and the agents that call us, by the rules of their own
+//! specifications. Foreign names stop here.
 //!
-//! | part | holds |
+//! | part | contains |
 //! |---|---|
 //! | `formats` | systems whose files we read and whose hooks our engine runs |
-//! | [`native`] | their hooks in the native format, for people who move |
+//! | [`native`] | their hooks in the native format, for migration |
 
 #![warn(missing_docs)]
 

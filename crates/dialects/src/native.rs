@@ -1,7 +1,8 @@
-//! A foreign hook as a native file says it: for people who move.
+//! Converts a foreign hook to the native format, for migration.
 //!
-//! What native hooks cannot say of it keeps the hook in its dialect (`dialect: NAME`), so that it does
-//! what it did, and each such difference is named. What even that cannot say is not said at all.
+//! If native hooks lack a feature of it, the hook keeps its dialect (`dialect: NAME`) and its
+//! behaviour, and each such difference is listed. A hook that even that cannot express is not
+//! converted.
 
 use std::time::Duration;
 
@@ -15,18 +16,18 @@ use serde_json::{Map, Value, json};
 
 use crate::Foreign;
 
-/// A hook as a native file says it.
+/// A hook in the native format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NativeHook {
     /// The key below `hooks:`.
     pub event: String,
     /// The fields of the entry.
     pub fields: Map<String, Value>,
-    /// What native hooks cannot say of it; then it keeps its dialect.
+    /// Features that native hooks lack; then the hook keeps its dialect.
     pub differences: Vec<&'static str>,
 }
 
-/// Says a hook natively; the error says why it cannot be.
+/// Converts a hook; the error says why that is not possible.
 pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<NativeHook, &'static str> {
     let event = event_of(hook).ok_or("its pattern has no native form")?;
     let mut differences = foreign.differences(hook);
@@ -53,7 +54,7 @@ pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<NativeHook, &'static s
     for (name, value) in action {
         put(&name, value);
     }
-    // What the dialect says by itself has to be written where the dialect is not.
+    // Without its dialect, the hook must state the dialect's defaults.
     let policy = if is_native { hook.policy } else { &Policy::NATIVE };
     if let Some(awaits) = hook.awaits.or(policy.awaits) {
         put("await", json!(awaits));
@@ -77,7 +78,7 @@ pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<NativeHook, &'static s
     Ok(NativeHook { event, fields, differences })
 }
 
-/// The native key: the canonical name where it is one event.
+/// The native key: the canonical name if it is one event.
 fn event_of(hook: &Hook) -> Option<String> {
     if let Some(name) = EventName::resolve(&hook.event) {
         return Some(name.to_string());
@@ -96,7 +97,7 @@ fn fields_of(foreign: &dyn Foreign, hook: &Hook, is_native: bool) -> Option<Map<
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     match &hook.action {
-        // Its words are no text that a shell may read.
+        // Its arguments are not shell text.
         Action::Shell(Shell { exec: Some(_), .. }) => return None,
         Action::Shell(shell) => {
             put("command", json!(command(foreign, hook, shell, is_native)?));
@@ -156,7 +157,7 @@ fn text(
     }
 }
 
-/// The variable of ours that stands for `{{name}}` at every event that wakes the hook.
+/// The native variable for `{{name}}` that works at every event of the hook.
 fn variable(foreign: &dyn Foreign, hook: &Hook, name: &str) -> Option<&'static str> {
     let mut events = hook.pattern.points.iter().map(|point| point.event);
     let of = |event: &'static EventSpec| foreign.variable(name, event);
@@ -164,7 +165,7 @@ fn variable(foreign: &dyn Foreign, hook: &Hook, name: &str) -> Option<&'static s
     events.all(|event| of(event) == Some(first)).then_some(first)
 }
 
-/// Seconds as a number, as far as they are one.
+/// Seconds, as an integer if they are whole.
 fn duration(duration: Duration) -> Value {
     match duration.subsec_nanos() {
         0 => json!(duration.as_secs()),

@@ -1,15 +1,15 @@
 //! Which entries of an agent's settings call this program (`hookwright hook HOST`).
 //!
-//! The agent runs them to have native hooks run. Where native hooks run without the agent, such an
-//! entry would run all of them a second time, so it is passed over.
+//! The agent runs them to run native hooks. If native hooks run without the agent, such an entry
+//! would run all of them a second time, so it is skipped.
 
 /// The program's file name.
 const PROGRAM: &str = "hookwright";
 
-/// Whether a shell command is such a call, by itself: with anything beside it, it is a hook of its
-/// author's.
+/// Whether a shell command is only such a call: with anything beside it, it is its author's own
+/// hook.
 pub(crate) fn is_command(host: &str, command: &str) -> bool {
-    // What makes agents block when the program is missing.
+    // The suffix that makes agents block if the program is missing.
     let command = command.trim();
     let command = command.strip_suffix("|| exit 2").map_or(command, str::trim_end);
     let Some((program, rest)) = first_word(command) else { return false };

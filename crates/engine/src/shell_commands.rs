@@ -1,18 +1,18 @@
-//! The commands within a shell command: what stands between `;`, `&&`, `|` and the like, in `$(…)`, in
+//! The commands within a shell command: between `;`, `&&`, `|` and the like, in `$(…)`, in
 //! backticks and in parentheses, each without the variables that are set for it.
 
 use crate::limits::SUBSTITUTION_DEPTH_MAX;
 
-/// Words that a command may follow.
+/// Keywords that a command may follow.
 const BEFORE_COMMANDS: &[&str] = &[
     "{", "!", "if", "then", "elif", "else", "while", "until", "do", "time", "nohup", "command",
     "exec", "builtin",
 ];
 
-/// Stands for a blank in quotes while a command is read: there it separates no words.
+/// Replaces a quoted space during parsing, since it does not separate words.
 const QUOTED_BLANK: char = '\u{e000}';
 
-/// Every command in the text; `None` if it cannot be read.
+/// Every command in the text; `None` if it cannot be parsed.
 pub fn split(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut reading = SubcommandReader { rest: text, found: &mut found, depth: 0 };
@@ -33,7 +33,7 @@ impl<'t> SubcommandReader<'t, '_> {
         Some(letter)
     }
 
-    /// Commands up to a closing letter, or to the end of the text.
+    /// Commands up to a closing character, or to the end of the text.
     fn list(&mut self, end: Option<char>) -> Option<()> {
         self.depth += 1;
         if self.depth > SUBSTITUTION_DEPTH_MAX {
@@ -69,18 +69,18 @@ impl<'t> SubcommandReader<'t, '_> {
                     self.rest = &self.rest[2..];
                     command.push_str("<<<");
                 }
-                // Where a here-document ends cannot be told from here.
+                // The end of a here-document is not known here.
                 '<' if self.rest.starts_with('<') => return None,
                 _ => self.part_of_word(letter, before, &mut command)?,
             }
         }
     }
 
-    /// A letter, or what is quoted or substituted from it on.
+    /// A character, or the quotation or substitution that begins with it.
     fn part_of_word(&mut self, letter: char, before: &'t str, command: &mut String) -> Option<()> {
         match letter {
             '\\' => {
-                // An escaped end of line is none at all.
+                // An escaped line end is removed.
                 let escaped = self.next()?;
                 if escaped != '\n' {
                     command.push(quoted(escaped));

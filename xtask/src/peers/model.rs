@@ -1,9 +1,8 @@
-//! [`Model`]: a server on this machine in place of the models of four vendors.
+//! [`Model`]: a local server that replaces the models of four vendors.
 //!
-//! It follows a script of turns: the answer to a request is the turn behind those that the request's
-//! conversation has already. Or it refuses everything, in the words of the vendor that was asked.
-//! Everything it was asked is kept. How each vendor speaks: `model/vendor.rs`; how each of them
-//! refuses: `model/refusal.rs`.
+//! It follows a script of turns: the answer to a request is the turn after those in the request's
+//! conversation. Or it refuses everything, in the format of the requested vendor. It keeps all
+//! requests. `model/vendor.rs` has the vendors' formats, `model/refusal.rs` their refusals.
 
 mod refusal;
 mod vendor;
@@ -18,13 +17,13 @@ pub(crate) use refusal::Refusal;
 use serde_json::Value;
 use vendor::Vendor;
 
-/// Nothing that an agent sends is larger.
+/// No agent sends a larger request.
 const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// How long a connection may be silent.
+/// How long a connection may be idle.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// What the model says in one turn.
+/// The model's output in one turn.
 #[derive(Debug, Clone)]
 pub(crate) enum Turn {
     /// A text, which ends its work.
@@ -38,9 +37,9 @@ pub(crate) enum Turn {
 pub(crate) enum Manner {
     /// One turn after the other.
     Script(Vec<Turn>),
-    /// Nothing but this.
+    /// Refuses everything.
     Refuse(Refusal),
-    /// This until so long after the first question, then one turn after the other.
+    /// Refuses until this long after the first request, then follows the script.
     RefuseAtFirst(Refusal, Duration, Vec<Turn>),
 }
 
@@ -50,7 +49,7 @@ pub(crate) struct Model {
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
-/// An answer on its way.
+/// A response.
 struct Answer {
     status: &'static str,
     headers: Vec<(&'static str, String)>,
@@ -83,12 +82,12 @@ impl Model {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&asked);
         let first_asked = Arc::new(OnceLock::new());
-        // The thread ends with the program; a scenario needs no more than that.
+        // The thread ends with the program, which is enough for a scenario.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (manner, keep) = (manner.clone(), Arc::clone(&keep));
                 let first_asked = Arc::clone(&first_asked);
-                // Whoever goes away in the middle of a request has no use for an answer.
+                // A client that closes in the middle of a request needs no answer.
                 thread::spawn(move || drop(serve(connection, &manner, &first_asked, &keep)));
             }
         });
@@ -100,7 +99,7 @@ impl Model {
         format!("http://{}", self.address)
     }
 
-    /// The conversations that it was asked to go on with, oldest first.
+    /// The conversations of all requests, oldest first.
     pub(crate) fn asked(&self) -> Vec<Value> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -161,7 +160,7 @@ fn answer(
         }
         Manner::Script(script) => script,
     };
-    // Titles, summaries and the like are asked for without tools.
+    // Requests for titles, summaries and the like have no tools.
     let tools = vendor.tools(request);
     let turn = if tools.is_empty() {
         Turn::Text("a title")

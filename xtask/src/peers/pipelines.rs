@@ -1,5 +1,5 @@
-//! Pipelines of ours with the real agents: two stages, hooks, what is recorded of session, tokens and
-//! cost, and who takes over when one is limited.
+//! Pipelines with the real agents: two stages, hooks, the recorded session, tokens and cost, and
+//! failover when an agent is limited.
 
 use std::fs;
 use std::path::Path;
@@ -13,19 +13,19 @@ use super::model::{Manner, Model, Refusal, Turn};
 use super::program::{self, Program};
 use super::recording::path_with;
 
-/// What is seen of one run.
+/// The results of one run.
 struct Seen {
     output: Output,
-    /// What `sessions show --json` tells.
+    /// Output of `sessions show --json`.
     session: Value,
-    /// What `sessions log --json` tells.
+    /// Output of `sessions log --json`.
     log: Vec<Value>,
-    /// What the hooks wrote.
+    /// The files that the hooks wrote.
     hooks: String,
     _home: TempDir,
 }
 
-/// Two stages. The agent says itself that it is done.
+/// Two stages. The agent itself says that it is done.
 const PIPELINE: &str = "name: peers
 stages:
   - {name: plan, loop: {prompt: Do what the script says., termination: {type: judgment, consensus: 1}}}
@@ -44,12 +44,12 @@ fn working() -> Vec<Turn> {
     ]
 }
 
-/// How many there are.
+/// The number of pipelines.
 pub(super) fn count() -> usize {
     program::ALL.len() + 2
 }
 
-/// Plays all of them; how many failed.
+/// Runs all of them and returns how many failed.
 pub(super) fn play_all(programs: &Path, hookwright: &Path) -> usize {
     let mut failed = 0;
     let mut tell = |rule: String, seen: Result<String, String>| {

@@ -1,29 +1,29 @@
-//! [`Program`]: the four agents that we have presets for, from npm, and what makes each of them ask a
-//! server on this machine in place of its vendor's.
+//! [`Program`]: the four agents with presets, from npm, and the settings that redirect each to a
+//! local server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One agent's program.
 pub(crate) struct Program {
-    /// What its preset is called, and its program.
+    /// The name of its preset and its program.
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
     /// The version that was recorded.
     pub(crate) version: &'static str,
-    /// How it is started: as its preset has it. The recordings keep it, and a test compares.
+    /// Its arguments, as in its preset. The recordings keep them, and a test compares.
     pub(crate) arguments: &'static [&'static str],
-    /// The model that a test asks for.
+    /// The model that a test requests.
     pub(crate) model: &'static str,
     environment: &'static [(&'static str, &'static str)],
     /// A file of its settings below the home folder.
     settings: Option<(&'static str, &'static str)>,
-    /// The folder below the home folder in which it writes down what happens in its sessions, if its
-    /// preset reads that.
+    /// The folder below the home directory in which it records its sessions, if its preset reads
+    /// that.
     pub(crate) session_files: Option<&'static str>,
 }
 
-/// What stands in environment and settings for the model's address.
+/// Placeholder for the model's address in environment and settings.
 const URL: &str = "MODEL_URL";
 
 pub(crate) const ALL: &[Program] = &[
@@ -47,7 +47,7 @@ pub(crate) const ALL: &[Program] = &[
             ("DISABLE_AUTOUPDATER", "1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "1"),
-            // It refuses to skip permissions for root, unless it is told that this is a container.
+            // It refuses to skip permissions for root unless this says that it runs in a container.
             ("IS_SANDBOX", "1"),
         ],
         settings: None,
@@ -118,7 +118,7 @@ pub(crate) const ALL: &[Program] = &[
 ];
 
 impl Program {
-    /// Makes it ask this address. Gives its environment.
+    /// Redirects it to this address, and returns its environment.
     pub(crate) fn point_at(&self, url: &str, home: &Path) -> Result<Vec<(String, String)>, String> {
         if let Some((name, text)) = self.settings {
             let path = home.join(name);
@@ -131,7 +131,7 @@ impl Program {
     }
 }
 
-/// The folder with their programs, installed if they are not yet.
+/// The folder with the programs, installed if they are missing.
 pub(crate) fn installed(folder: &Path) -> Result<PathBuf, String> {
     let programs = folder.join("node_modules/.bin");
     if ALL.iter().all(|program| programs.join(program.name).exists()) {

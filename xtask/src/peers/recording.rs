@@ -1,5 +1,5 @@
-//! `cargo xtask peers --record`: what each agent prints when its model answers, and when it refuses,
-//! as files that the tests of the presets read.
+//! `cargo xtask peers --record`: records each agent's output when its model answers and when it
+//! refuses, as files for the tests of the presets.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,19 +16,19 @@ use super::program::{self, Program};
 /// Where the recordings are.
 const FOLDER: &str = "crates/agents/tests/recordings";
 
-/// An agent that is not done by then goes on for ever; what it has printed is kept.
+/// An agent that takes longer would never end; its output is kept.
 const RUN_MAX: Duration = Duration::from_secs(100);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the agents are told.
+/// The agents' prompt.
 const PROMPT: &str = "Do what the script says.\n";
 
-/// Something that happens to an agent.
+/// A situation to record.
 struct Case {
     name: &'static str,
     manner: fn() -> Option<Manner>,
-    /// More for the environment of one agent: how a subscription is told from a key.
+    /// Further variables of one agent: they select a subscription instead of a key.
     environment: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -76,7 +76,7 @@ const CASES: &[Case] = &[
             ("gemini", "GEMINI_API_KEY", ""),
         ],
     },
-    // Nobody listens at all.
+    // No server listens.
     Case { name: "unreachable", manner: || None, environment: &[] },
 ];
 
@@ -85,7 +85,7 @@ fn refuse(refusal: Refusal) -> Option<Manner> {
     Some(Manner::Refuse(refusal))
 }
 
-/// Records those agents and cases whose names are given, or all.
+/// Records the named agents and cases, or all.
 pub(super) fn record(programs: &Path, only: &[String]) -> Result<(), String> {
     for program in program::ALL {
         for case in CASES {
@@ -142,7 +142,7 @@ fn one(programs: &Path, program: &Program, case: &Case) -> Result<String, String
     Ok(code)
 }
 
-/// Waits for its end: its exit code, or `none` if it had to be ended.
+/// Waits for its end: its exit code, or `none` if it had to be killed.
 fn ended(command: &mut Command) -> Result<String, String> {
     use std::os::unix::process::CommandExt;
     let mut child = command
@@ -165,7 +165,7 @@ fn ended(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// What stands in a recording is of this machine and this run; something plainer takes its place.
+/// Replaces what is specific to this machine and this run.
 struct Replaced<'a> {
     home: &'a Path,
     programs: &'a Path,
@@ -175,7 +175,7 @@ struct Replaced<'a> {
 impl Replaced<'_> {
     fn in_text(&self, text: &str) -> String {
         let home = self.home.to_string_lossy();
-        // Agents name folders of theirs after the path.
+        // Agents name folders after the path.
         let dashed = home.replace(['/', '.'], "-");
         let packages = self.programs.parent().map(fs::canonicalize);
         let packages = packages.and_then(Result::ok).unwrap_or_default();
@@ -204,8 +204,8 @@ fn keep(program: &Program, case: &Case, with: &Replaced<'_>, code: &str) -> Resu
     fs::write(folder.join("exit_code"), format!("{code}\n")).map_err(said)
 }
 
-/// What the agent wrote down of its session, as far as our presets read it: how it ended, and what is
-/// left of its limits. The rest of the file is its vendor's text.
+/// The parts of the agent's session file that the presets read: how it ended, and what is left of
+/// its limits. The rest of the file is its vendor's text.
 fn told_by_session_file(folder: &Path) -> String {
     let mut told = String::new();
     let mut open = vec![folder.to_owned()];
@@ -231,7 +231,7 @@ fn told_by_session_file(folder: &Path) -> String {
     told
 }
 
-/// The agents first, then what is there anyway.
+/// `PATH` with the agents first.
 pub(super) fn path_with(folder: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [folder.to_owned()].into_iter().chain(std::env::split_paths(&path));

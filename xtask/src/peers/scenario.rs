@@ -1,4 +1,4 @@
-//! What has to work inside Claude Code, each as hooks, a script for the model, and what must be seen.
+//! What must work inside Claude Code: each scenario has hooks, a script for the model, and checks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::model::{Model, Turn};
 
-/// Claude Code needs a second or two for each of these.
+/// Claude Code needs a second or two for each.
 const RUN_MAX: Duration = Duration::from_secs(120);
 
-/// Between two looks.
+/// Between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// One thing that has to work.
+/// One scenario.
 pub(crate) struct Scenario {
     /// What has to work.
     pub(crate) rule: &'static str,
@@ -26,9 +26,10 @@ pub(crate) struct Scenario {
     /// Variables that the repository's settings set.
     env: &'static [(&'static str, &'static str)],
     trusted: bool,
-    /// The person starts it with `HOOKWRIGHT=0`.
+    /// Whether the person starts it with `HOOKWRIGHT=0`.
     switched_off: bool,
-    /// Claude Code may run commands without asking; else nobody can be asked, and it denies.
+    /// Whether Claude Code may run commands without asking; otherwise it denies, since no user is
+    /// there.
     allowed: bool,
     check: fn(&Seen) -> Result<String, String>,
 }
@@ -36,17 +37,17 @@ pub(crate) struct Scenario {
 /// The programs, and the settings.
 pub(crate) struct Peer {
     pub(crate) claude: PathBuf,
-    /// The folder of our program.
+    /// The folder of hookwright's program.
     pub(crate) hookwright: PathBuf,
     pub(crate) settings: String,
 }
 
-/// What a run has left.
+/// The results of a run.
 struct Seen {
     project: PathBuf,
     /// The last line that Claude Code printed.
     result: Value,
-    /// What the model was asked, as text.
+    /// The requests to the model, as text.
     asked: Vec<String>,
     printed: String,
 }
@@ -252,7 +253,7 @@ impl Peer {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Plays a scenario in a home folder of its own.
+    /// Runs a scenario in its own home directory.
     pub(crate) fn play(&self, scenario: &Scenario) -> Result<String, String> {
         let home = tempfile::tempdir().map_err(|error| error.to_string())?;
         let home = fs::canonicalize(home.path()).map_err(|error| error.to_string())?;
@@ -272,7 +273,7 @@ impl Peer {
             let mut trust = Command::new(self.hookwright.join("hookwright"));
             let trusted = self.in_home(&mut trust, &home).args(["trust", "--yes"]).output();
             let trusted = trusted.map_err(|error| error.to_string())?;
-            // A file with a fault is trusted too, and the exit code tells of the fault.
+            // A file with a fault becomes trusted too, and the exit code shows the fault.
             let said = String::from_utf8_lossy(&trusted.stdout).into_owned();
             if !said.contains("\ntrusted ") {
                 return Err(format!("trust: {said}{}", String::from_utf8_lossy(&trusted.stderr)));
@@ -306,7 +307,7 @@ impl Peer {
             .env("DISABLE_ERROR_REPORTING", "1")
             .env("DISABLE_AUTOUPDATER", "1")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            // Whatever it wants from elsewhere ends at a closed door of this machine.
+            // Other connections go to a closed port of this machine.
             .env("HTTPS_PROXY", "http://127.0.0.1:9")
             .env("NO_PROXY", "127.0.0.1")
             .stdin(Stdio::null());
@@ -352,7 +353,7 @@ impl Seen {
         fs::read_to_string(self.project.join(name)).unwrap_or_default()
     }
 
-    /// The model reads this text.
+    /// Checks that the model gets this text.
     fn must_be_asked(&self, text: &str) -> Result<String, String> {
         let is_asked = self.asked.iter().any(|asked| asked.contains(text));
         self.must(&format!("the model reads `{text}`"), is_asked)?;

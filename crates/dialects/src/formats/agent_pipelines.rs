@@ -1,6 +1,6 @@
-//! agent-pipelines: its format is the native one, so there is nothing here but where its files for all
-//! projects are. They come with every loop and every pipeline: the hooks behind those of the loop, the
-//! pipeline and the project, the secrets only where a hook names them.
+//! agent-pipelines: its format is the native one, so this module only locates its global files.
+//! They apply to every loop and pipeline: their hooks run after those of the loop, the pipeline and
+//! the project, and a hook gets a secret only if it names it.
 
 mod files;
 

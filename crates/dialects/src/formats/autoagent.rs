@@ -1,8 +1,8 @@
 //! AutoAgent: hooks around the execution of issues, in `.autoagent/config.json`.
 //!
-//! Its hooks are commands or one of two git actions, run one after the other and always awaited.
-//! Exit code 2 or a JSON `decision` blocks where something can be blocked; whatever else goes wrong
-//! is shown and stops nobody, unless the hook says `blocking: true`.
+//! Its hooks are commands or one of two git actions. They run one after the other and are always
+//! awaited. Exit code 2 or a JSON `decision` blocks, if the event can be blocked; any other failure
+//! is shown and stops nothing, unless the hook says `blocking: true`.
 
 mod config;
 mod event;
@@ -69,10 +69,10 @@ impl Foreign for AutoAgent {
 
 const NAME: &str = "autoagent";
 
-/// How long a hook may take that does not say so.
+/// Default timeout of a hook.
 const TIMEOUT: Duration = Duration::from_millis(60_000);
 
-/// The rules of a hook by its field `blocking`.
+/// The policy of a hook, by its field `blocking`.
 fn policy(blocking: Option<bool>) -> &'static Policy {
     static ON_PURPOSE: Policy = Policy { wire: &AutoAgentWire(Blocking::OnPurpose), ..RULES };
     static NEVER: Policy = Policy { wire: &AutoAgentWire(Blocking::Never), ..RULES };
@@ -84,7 +84,7 @@ fn policy(blocking: Option<bool>) -> &'static Policy {
     }
 }
 
-/// What all of its hooks have in common.
+/// The policy that all of its hooks share.
 const RULES: Policy = Policy {
     dialect: NAME,
     awaits: Some(true),

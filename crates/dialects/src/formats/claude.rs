@@ -1,17 +1,17 @@
-//! Claude Code: its settings files, what it tells hooks, what hooks answer.
+//! Claude Code: its settings files, the input of its hooks, and their answers.
 //!
-//! | part | holds |
+//! | part | contains |
 //! |---|---|
-//! | `files` | where its settings are |
-//! | `config` | matcher groups as hooks of ours; `handler` one of them, `switch` what is switched off |
-//! | `matcher`, `rule` | when a handler wakes: its group's `matcher`, its own `if` |
-//! | [`event`] | [`HookInput`]: what it tells a hook, typed, to and from our events |
-//! | `environment` | the variables that a hook has |
-//! | `reply` | what a hook's end and its output mean |
-//! | [`answer`] | [`HookOutput`]: what a hook answers, typed, to our answers |
-//! | [`callbacks`] | functions of a Rust program as hooks of its events |
-//! | `tool_name` | what it calls its tools |
-//! | `whole_characters` | its JSON where it has cut a character in halves |
+//! | `files` | the location of its settings |
+//! | `config` | matcher groups as native hooks; `handler` reads one, `switch` `disableAllHooks` |
+//! | `matcher`, `rule` | when a handler runs: its group's `matcher`, its own `if` |
+//! | [`event`] | [`HookInput`]: a hook's typed input, converted to and from our events |
+//! | `environment` | a hook's variables |
+//! | `reply` | the meaning of a hook's exit and output |
+//! | [`answer`] | [`HookOutput`]: a hook's typed answer, converted to our answers |
+//! | [`callbacks`] | functions of a Rust program as hooks |
+//! | `tool_name` | its names of tools |
+//! | `whole_characters` | repairs its JSON where it has cut a character in half |
 
 pub mod answer;
 pub mod callbacks;
@@ -45,14 +45,14 @@ pub use event::{HookInput, InputError, OtherAgentsEvent};
 pub(crate) use limits::default_timeout;
 use reply::ClaudeWire;
 
-/// Its name, also as a host.
+/// Its name, both as a format and as a host.
 pub(crate) const SYSTEM: &str = "claude";
 
 /// Claude Code.
 #[derive(Debug)]
 pub struct ClaudeFormat;
 
-/// How its hooks run.
+/// The policy of its hooks.
 static POLICY: Policy = Policy {
     dialect: SYSTEM,
     order: Order::AtOnce,
@@ -67,7 +67,7 @@ static POLICY: Policy = Policy {
     ..Policy::NATIVE
 };
 
-/// How those run that say `onFailure: block`.
+/// The policy of hooks with `onFailure: block`.
 static STRICT_POLICY: Policy = Policy { wire: &ClaudeWire { is_strict: true }, ..POLICY };
 
 impl Dialect for ClaudeFormat {

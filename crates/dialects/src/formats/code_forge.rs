@@ -1,13 +1,12 @@
 //! Code-Forge: hooks in `hooks.json`, a list of patterns and commands.
 //!
-//! Its events have the names that ours have, `domain:action`. Every hook is awaited, one after the
-//! other; before a tool, a request, a permission or a prompt any exit code but 0 blocks, and what the
-//! hook printed is the reason. Whatever keeps a hook from running to its end is logged, and the
-//! others go on.
+//! Its events have native names, `domain:action`. Hooks are awaited one after the other. Before a
+//! tool, a request, a permission or a prompt, any exit code but 0 blocks, and the hook's output is
+//! the reason. A hook that cannot finish is logged, and the others run.
 //!
-//! Beside the parts that every dialect has there are `entry.rs` (one hook as it stands in the file),
-//! `pattern.rs` (where it listens), `hook_file.rs` (reading and saving whole files), `registry.rs` (the
-//! same from a program) and `templates.rs` (hooks to begin with).
+//! Beside the parts of every dialect there are `entry.rs` (one hook of a file), `pattern.rs` (its
+//! events), `hook_file.rs` (reads and saves whole files), `registry.rs` (the same for programs) and
+//! `templates.rs` (hooks to start with).
 
 mod config;
 mod entry;
@@ -38,10 +37,10 @@ pub use registry::{AfterFailure, HookResult, KeptIn, RegistrationError, Registry
 
 use crate::{Foreign, Location, Whereabouts};
 
-/// How long a hook may take that does not say so itself.
+/// Default timeout of a hook.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The rules of Code-Forge's hooks.
+/// The policy of Code-Forge's hooks.
 pub static POLICY: Policy = Policy {
     dialect: "code-forge",
     global_first: true,
@@ -92,7 +91,7 @@ impl Foreign for CodeForge {
     }
 }
 
-/// What its hooks read, and what their ends mean.
+/// The input of its hooks, and the meaning of their outcomes.
 #[derive(Debug)]
 struct ForgeWire;
 

@@ -1,8 +1,8 @@
 //! iteratr: shell commands at six points of a loop, in `.iteratr.hooks.yml`.
 //!
-//! Every hook is awaited, one after the other, and none can stop anything: whatever goes wrong
-//! becomes text. What hooks pipe reaches the agent raw, without a word of ours, and a session goes on
-//! after an iteration that failed where a hook at `on_error` has looked at the failure.
+//! Hooks are awaited one after the other, and none can stop anything: every failure becomes text.
+//! Piped output reaches the agent unchanged. After a failed iteration the session continues if a
+//! hook at `on_error` has run.
 
 mod config;
 mod event;
@@ -21,13 +21,13 @@ use hookwright_events::{Event, EventName, EventSpec, Outcome};
 
 use crate::{Foreign, Location, Whereabouts};
 
-/// Where a hook may let a session survive.
+/// The event at which a hook can let a session continue.
 const ERROR: EventName = EventName::ITERATION_ERROR;
 
-/// Where a hook comes too late to change anything.
+/// The event at which a hook can no longer change anything.
 const TASK: EventName = EventName::TASK_COMPLETE;
 
-/// The rules of iteratr's hooks.
+/// The policy of iteratr's hooks.
 static POLICY: Policy = Policy {
     dialect: "iteratr",
     awaits: Some(true),
@@ -89,12 +89,12 @@ impl Foreign for Iteratr {
     }
 }
 
-/// What its hooks read, and what their ends mean.
+/// The input of its hooks, and the meaning of their outcomes.
 #[derive(Debug)]
 struct IteratrWire;
 
 impl Wire for IteratrWire {
-    /// Nothing but the environment: its hooks have no standard input.
+    /// Only the environment: its hooks have no standard input.
     fn input(&self, _reader: &WireReader<'_>) -> Input {
         Input::default()
     }

@@ -1,31 +1,31 @@
-//! [`Capability`]: what an event of a host can carry back from a hook, as it was measured or is
-//! documented. Replies, and the table of a host's page, are made from it.
+//! [`Capability`]: what a host's event can carry back from a hook, as measured or documented.
+//! Replies and the table on the host's page are made from it.
 
 /// What one event can carry back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
-    /// The event, as its host names it.
+    /// The host's name of the event.
     pub event: &'static str,
-    /// How a block is said, and whether it can be.
+    /// How a block is expressed, if it can be.
     pub deny: Deny,
-    /// The user can be asked.
+    /// Whether the user can be asked.
     pub ask: bool,
-    /// The tool's input, or its output, can be replaced.
+    /// Whether the tool's input or output can be replaced.
     pub rewrite: bool,
-    /// The agent can be told something.
+    /// Whether the agent can get context.
     pub inject: bool,
-    /// A block keeps the agent going.
+    /// Whether a block keeps the agent going.
     pub goes_on: bool,
-    /// The turn can be ended.
+    /// Whether the turn can be ended.
     pub halt: bool,
-    /// The user can be told something.
+    /// Whether the user can get a message.
     pub message: bool,
 }
 
-/// How a block is said.
+/// How a block is expressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deny {
-    /// It cannot be.
+    /// Not at all.
     Never,
     /// `permissionDecision: deny`.
     Permission,
@@ -33,23 +33,23 @@ pub enum Deny {
     Decision,
     /// `decision: block`, which stops nothing: the agent reads the reason beside the result.
     Beside,
-    /// `decision: {behavior: deny}`, in place of the user's answer.
+    /// `decision: {behavior: deny}`, instead of the user's answer.
     Prompt,
     /// `action: decline`.
     Action,
-    /// Exit code 2, with the reason on standard error; JSON is not asked.
+    /// Exit code 2, with the reason on standard error; JSON is ignored.
     ExitCode,
 }
 
 impl Deny {
-    /// Whether it keeps something from happening.
+    /// Whether it prevents the operation.
     pub fn prevents(self) -> bool {
         !matches!(self, Deny::Never | Deny::Beside)
     }
 }
 
 impl Capability {
-    /// An event at which this can be denied and the user told, and nothing else.
+    /// An event with this form of deny and messages for the user, and nothing else.
     pub(super) const fn new(event: &'static str, deny: Deny) -> Self {
         Self {
             event,
@@ -64,7 +64,7 @@ impl Capability {
     }
 }
 
-/// The table for the docs.
+/// The table for the documentation.
 pub fn capability_table(capabilities: &[Capability]) -> String {
     let mut table = String::from(
         "| event | deny | ask | rewrite | inject | continue | halt | message |\n\

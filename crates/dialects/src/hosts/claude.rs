@@ -1,7 +1,7 @@
 //! Claude Code as a host: its settings call `hookwright hook claude`.
 //!
-//! Other agents that send Claude Code's events and understand its answers may call it too. What its
-//! settings and its hooks look like is in `formats/claude`.
+//! Other agents that send Claude Code's events and understand its answers may call it too. The
+//! format of its settings and hooks is in `formats/claude`.
 
 mod call;
 pub mod capabilities;
@@ -87,7 +87,7 @@ impl Host for ClaudeHost {
         settings: &[ForeignFile<'_>],
         environment: &Environment,
     ) -> Vec<(EventName, Matcher)> {
-        // What is wrong with the settings is said by the command that reads their hooks.
+        // The command that reads the settings' hooks reports their faults.
         claude::read_settings(settings, environment, &mut Loaded::default())
     }
 

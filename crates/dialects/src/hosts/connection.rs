@@ -1,7 +1,7 @@
 //! [`Connection`]: an event for which an agent's own settings call this program
 //! (`hookwright hook claude`), so that native hooks run inside the agent.
 //!
-//! `check` and `run` need these to tell which hooks nothing fires.
+//! `check` and `run` use them to find hooks that no event can fire.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::{Location, Whereabouts};
 pub struct Connection {
     /// The agent, by the name of its preset.
     pub agent: &'static str,
-    /// What the field `host` of the event says.
+    /// The value of the event's field `host`.
     pub host: &'static str,
     event: EventName,
     subjects: Matcher,
 }
 
-/// Every event for which the settings of an agent that works in this project call this program.
+/// Every event for which the settings of an agent in this project call this program.
 pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Connection> {
     let mut all = Vec::new();
     let agents =
@@ -35,7 +35,7 @@ pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> 
         let locations = (agent.settings)(whereabouts, environment);
         let files: Vec<ConfigFile> = locations
             .into_iter()
-            // A pipe would keep us waiting.
+            // Opening a named pipe would block.
             .filter(|location| location.path.is_file())
             .map(|Location { path, layer }| ConfigFile::native(path.clone(), path, layer))
             .collect();
@@ -60,7 +60,7 @@ pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> 
 }
 
 impl Connection {
-    /// Whether it may wake this hook. Only a hook that names its subjects can be ruled out by them.
+    /// Whether it may fire this hook. Subjects can rule out only a hook that names its own.
     pub fn may_wake(&self, hook: &Hook) -> bool {
         let is_its_host =
             hook.hosts.is_empty() || hook.hosts.iter().any(|host| **host == *self.host);

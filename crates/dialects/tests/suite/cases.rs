@@ -1,24 +1,22 @@
 //! A case is a folder without Rust, so that a bug report becomes a test by pasting:
 //!
 //! ```text
-//! cases/<dialect>/<case>/
-//!   about.md            first line: the promise, as the table in docs/dialects/ shows it
-//!   project/…           what lies in the project, the dialect's own file among it; its `bin/` is
-//!                       looked at first for programs
-//!   home/…              what lies in the user's home
-//!   event.json          {"event": NAME, "data": {…}}, or a list of them, fired one after the other
-//!   hooks.expected      the hooks that were read
-//!   warnings.expected   what was left out and why; not there: nothing
-//!   check.expected      what `check` says beyond that; not there: nobody asks
-//!   decision.expected   what was decided at each event, without times
-//!   files.expected/…    files of the project afterwards: what commands read and wrote
+//! cases/<dialect>/<case>/ about.md            first line: the promise, shown in the table in
+//! docs/dialects/ project/…           files of the project, including the dialect's own; `bin/`
+//! comes first in PATH home/…              files of the home directory event.json
+//! {"event": NAME, "data": {…}}, or a list of them, fired one after the other hooks.expected
+//! the hooks that were read warnings.expected   the warnings; if missing, there are none
+//! check.expected      the further output of `check`; if missing, it is not compared
+//! decision.expected   the decision at each event, without times files.expected/…    files of the
+//! project afterwards: what commands read and wrote
 //! ```
 //!
-//! The format of agent-pipelines is ours, so its cases are read as native files: `loop.yaml`,
-//! `pipeline.yaml` and `hookwright.yaml` of the project, `hooks.yaml` and `secrets.env` of the user.
+//! The format of agent-pipelines is the native one, so its cases are read as native files:
+//! `loop.yaml`, `pipeline.yaml` and `hookwright.yaml` of the project, `hooks.yaml` and
+//! `secrets.env` of the user.
 //!
-//! `HOOKWRIGHT_UPDATE=1` writes what is expected anew (a file of `files.expected/` has to be there,
-//! if only empty); the difference is read like code.
+//! `HOOKWRIGHT_UPDATE=1` rewrites the expected files (a file of `files.expected/` must exist, even
+//! if empty). Review the difference like code.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +43,7 @@ pub(crate) fn dialects() -> impl Iterator<Item = &'static str> {
     foreign.chain([NATIVE_FORMAT])
 }
 
-/// Runs every case of a dialect, and says of all that differ how.
+/// Runs every case of a dialect, and reports all differences.
 pub(crate) fn run_all(dialect: &str) {
     let mut differences = Vec::new();
     for folder in folders(&cases_of(dialect)) {
@@ -72,7 +70,7 @@ pub(crate) fn table(dialect: &str) -> String {
     table
 }
 
-/// Whether what is expected is to be written anew.
+/// Whether to rewrite the expected files.
 pub(crate) fn is_update() -> bool {
     of_process("HOOKWRIGHT_UPDATE").is_some()
 }
@@ -82,12 +80,12 @@ fn of_process(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
 }
 
-/// The cases of a dialect.
+/// The folder of a dialect's cases.
 fn cases_of(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(folder_name(dialect))
 }
 
-/// A dialect's folder, as its sources have it.
+/// The name of a dialect's folder in the sources.
 pub(crate) fn folder_name(dialect: &str) -> String {
     dialect.replace('-', "_")
 }
@@ -106,7 +104,7 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 struct Case {
     dialect: String,
     folder: PathBuf,
-    /// Where it happens; gone afterwards.
+    /// The temporary folder of the case.
     place: tempfile::TempDir,
     differences: Vec<String>,
 }
@@ -158,8 +156,8 @@ impl Case {
         self.differences
     }
 
-    /// The same on every machine, as far as commands can be found in it. A program in the project's
-    /// `bin/` stands for the one of that name.
+    /// The same on every machine, as long as its commands are installed. Programs in the project's
+    /// `bin/` replace others of the same name.
     fn environment(&self) -> Environment {
         let path = of_process("PATH").unwrap_or_default();
         let path = [self.project().join("bin")].into_iter().chain(std::env::split_paths(&path));
@@ -169,7 +167,7 @@ impl Case {
         Environment::new(variables.map(|(name, value)| (name.into(), value)))
     }
 
-    /// The files that are there, in the order in which they are read.
+    /// The existing files, in reading order.
     fn files(&self) -> Vec<ConfigFile> {
         let (project, home) = (self.project(), self.home());
         let config_home = home.join(".config");
@@ -200,7 +198,7 @@ impl Case {
         files.into_iter().filter(|file| file.path.exists()).collect()
     }
 
-    /// The user's secrets, in the format that has them.
+    /// The user's secrets, if the format has them.
     fn secrets(&self, loaded: &mut Loaded) -> Secrets {
         let config_home = self.home().join(".config");
         let whereabouts =
@@ -209,7 +207,7 @@ impl Case {
         if self.dialect != NATIVE_FORMAT || !path.exists() {
             return Secrets::default();
         }
-        // A repository knows no such permissions.
+        // A repository cannot store these permissions.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         hookwright_config::read_secrets(&path, Path::new("~/.config/agent-pipelines/secrets.env"))
             .unwrap_or_else(|faults| {
@@ -290,14 +288,14 @@ impl Case {
         }
     }
 
-    /// Without what differs from run to run: folders, times, ids of commits.
+    /// Replaces what differs between runs: folders, times, commit ids.
     fn neutral(&self, text: &str) -> String {
         static TIME: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap());
         // Milliseconds and seconds since 1970, from 2020 on.
         static NUMBER: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\b(1[6-9]|2[0-9])\d{8}(\d{3}|\.\d+)\b").unwrap());
-        // What git says of a commit.
+        // Git's line about a commit.
         static COMMIT: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\[(\S+( \(root-commit\))?) [0-9a-f]{7,40}\]").unwrap());
         let text = text
@@ -309,7 +307,7 @@ impl Case {
     }
 }
 
-/// A record is easier to read without what is empty or usual.
+/// Removes empty values and defaults, which makes a record easier to read.
 fn leave_out_empty(value: Value) -> Value {
     let is_silent = |key: &str, value: &Value| match value {
         Value::Null => true,
@@ -339,8 +337,8 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Copies a folder, with what may be executed. Another process does it: while one of ours has a script
-/// open for writing, whatever another thread starts holds it open too, and it cannot be executed.
+/// Copies a folder with its permissions, in another process: while this process has a script open
+/// for writing, a child that another thread starts inherits it, and the script cannot be executed.
 fn copy(from: &Path, to: &Path) {
     if from.is_dir() {
         let copied = Command::new("cp").arg("-R").arg(from.join(".")).arg(to).status();

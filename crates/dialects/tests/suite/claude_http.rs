@@ -10,13 +10,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// What one request looked like: its head in lower case, and its body.
+/// One request: its head in lower case, and its body.
 struct Received {
     head: String,
     body: String,
 }
 
-/// Fires an event at a handler whose server answers this, and gives what both sides saw.
+/// Fires an event at a handler whose server answers this, and returns what both sides saw.
 async fn fire(
     name: &str,
     data: Value,
@@ -44,7 +44,7 @@ async fn fire(
     assert_eq!(loaded.left_out, []);
     let engine = Engine::new(Setup::new(loaded.hooks, "/".into(), environment));
     let fired = engine.fire(Event::named(name, data).unwrap(), Firing::default()).await;
-    // It is there before its response is, so there is nothing to wait for.
+    // The request arrives before its response is sent, so there is nothing to wait for.
     let received =
         received.try_recv().unwrap_or_else(|_| panic!("nothing sent: {}", fired.record()));
     (fired.decision, received)
@@ -126,7 +126,7 @@ async fn where_nobody_is_heard_no_response_counts() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_stops_nothing_unless_it_is_asked_to() {
-    // A port that was just free, and that nobody listens on.
+    // A port that was just free, without a listener.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     for (on_failure, blocks) in [("continue", false), ("block", true)] {
         let handler = json!({ "type": "http", "url": format!("http://127.0.0.1:{port}/"),

@@ -1,5 +1,5 @@
-//! What a case of iteratr cannot show: what depends on the machine's shell, and values that are too
-//! big for a file of cases; and how its hooks are said natively.
+//! Tests that cannot be cases: those that depend on the machine's shell, values too big for a file,
+//! and the conversion of hooks to the native format.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn load(hooks: &str) -> Loaded {
     loaded
 }
 
-/// What the agent is shown of these hooks at an event.
+/// The text that the agent gets from these hooks at an event.
 fn piped(hooks: &str, event: &str, data: Value) -> String {
     let place = tempfile::tempdir().unwrap();
     let engine = Engine::new(Setup::new(load(hooks).hooks, place.path().to_owned(), environment()));
@@ -47,7 +47,7 @@ fn piped(hooks: &str, event: &str, data: Value) -> String {
 fn what_the_shell_says_of_a_command_that_it_cannot_read_is_the_text_of_its_failure() {
     for command in ["if", "sh ./missing.sh", ". ./missing.sh"] {
         let place = tempfile::tempdir().unwrap();
-        // Started by its path, as hooks are: it names itself as it was called.
+        // Started by its path, as hooks are, since its messages contain the name it was called by.
         let mut shell = Command::new(path_of("sh"));
         let shell = shell.args(["-c", command]).current_dir(place.path()).env("LC_ALL", "C");
         let said = shell.output().unwrap();

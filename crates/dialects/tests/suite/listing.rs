@@ -1,4 +1,4 @@
-//! A set of hooks as text: what was read, and under which rules it runs.
+//! A set of hooks as text: the hooks and their policies.
 
 use std::fmt::Write;
 

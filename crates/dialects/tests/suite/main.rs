@@ -1,4 +1,4 @@
-//! Every case of every dialect, from folders of plain files, and the pages that are made of them.
+//! Every case of every dialect, from folders of plain files, and the pages made from them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cases;

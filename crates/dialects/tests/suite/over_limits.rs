@@ -1,5 +1,5 @@
-//! A file with more than we read: what is over a limit of ours may be a guard, so it blocks. No program whose
-//! files these are has such a limit.
+//! Files beyond our limits: what is not read may be a guard, so it blocks. The programs that own
+//! these formats have no such limits.
 
 use hookwright_config::limits::{CONFIG_BYTES_MAX, CONFIG_DEPTH_MAX};
 use hookwright_config::{ConfigFile, Loaded, load_text};
@@ -11,8 +11,8 @@ use hookwright_engine::{Engine, Event, Firing, Setup};
 use hookwright_events::Verdict;
 use serde_json::json;
 
-/// A format: its name, its file, an event that a hook of it can block with its data, and the file with so many hooks at
-/// an event that cannot be blocked in front of one at that event.
+/// A format: its name, its file, an event that its hooks can block with the event's data, and a
+/// file with this many hooks at an event that cannot be blocked, followed by one at that event.
 struct Format {
     name: &'static str,
     file: &'static str,
@@ -85,7 +85,7 @@ impl Format {
         Event::named(self.event, data).unwrap()
     }
 
-    /// Whether the event, which may be guarded, is not let through.
+    /// Whether the event is blocked.
     fn blocks(&self, loaded: Loaded) -> bool {
         let event = self.event();
         if loaded.hooks.broken_for(&event).next().is_none() {
@@ -110,7 +110,7 @@ fn a_hook_over_the_limit_blocks_what_it_may_have_guarded() {
         let said: Vec<String> =
             over.left_out.iter().chain(&over.faults).map(|fault| fault.kind.to_string()).collect();
         assert_eq!(said, ["more than 10000 hooks"], "{}", format.name);
-        // Nothing else is blocked for it.
+        // Other events are not blocked.
         let other = Event::named("llm:pre_request", json!({})).unwrap();
         assert!(over.hooks.broken_for(&other).next().is_none(), "{}", format.name);
         assert!(format.blocks(over), "{}", format.name);
@@ -120,7 +120,7 @@ fn a_hook_over_the_limit_blocks_what_it_may_have_guarded() {
 #[test]
 fn every_hook_over_the_limit_blocks_not_only_the_first() {
     for format in FORMATS {
-        // The last one of them is the guard.
+        // The last hook is the guard.
         let over = format.load(&(format.text)(HOOKS_MAX + 5));
         assert_eq!(over.left_out.len() + over.faults.len(), 6, "{}", format.name);
         assert!(format.blocks(over), "{}", format.name);

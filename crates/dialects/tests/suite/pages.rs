@@ -1,11 +1,11 @@
-//! The page of each dialect, `docs/dialects/NAME.md`, ends with the table of its cases.
+//! Each dialect's page, `docs/dialects/NAME.md`, ends with the table of its cases.
 
 use std::fs;
 use std::path::Path;
 
 use crate::cases;
 
-/// The line above the table, which is made from the cases.
+/// The heading of the generated table.
 const HEADING: &str = "## Conformance\n";
 
 #[test]

@@ -1,4 +1,4 @@
-//! [`Refusal`]: why a model does not answer, in the words that each vendor has for it.
+//! [`Refusal`]: why a model does not answer, in each vendor's format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,23 +10,23 @@ use super::vendor::Vendor;
 /// Why a model does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Asked too often; it may be asked again in so many seconds.
+    /// Rate-limited; the client may retry after this many seconds.
     RateLimit {
-        /// In how many.
+        /// Seconds from now.
         seconds: u64,
     },
-    /// What a subscription allows is used up, until so many seconds from now.
+    /// The subscription's limit is used up for this many seconds.
     UsageLimit {
-        /// In how many.
+        /// Seconds from now.
         seconds: u64,
     },
-    /// The account is empty.
+    /// Out of quota.
     Quota,
-    /// The key is not known.
+    /// Unauthorised: the key is unknown.
     Auth,
-    /// Too many people ask.
+    /// Overloaded.
     Overloaded,
-    /// Something broke there.
+    /// An internal error.
     ServerError,
 }
 

@@ -1,23 +1,23 @@
-//! [`Vendor`]: how each of four vendors' models is asked, and how it answers.
+//! [`Vendor`]: the request and response formats of four vendors' models.
 
 use serde_json::{Value, json};
 
 use super::{Answer, Turn};
 
-/// Whose API an address belongs to.
+/// The API that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vendor {
     /// Anthropic's Messages.
     Messages,
     /// OpenAI's Responses.
     Responses,
-    /// OpenAI's chat completions, and all that imitate them.
+    /// OpenAI's chat completions, and compatible ones.
     Chat,
     /// Google's `generateContent`.
     Gemini,
 }
 
-/// What is asked beside the conversation itself.
+/// Responses to requests beside the conversation itself.
 pub(super) fn aside(path: &str) -> Value {
     if path.contains("count_tokens") {
         json!({ "input_tokens": 10 })
@@ -30,7 +30,7 @@ pub(super) fn aside(path: &str) -> Value {
     }
 }
 
-/// Names under which agents have a tool that runs commands.
+/// The agents' names for a tool that runs commands.
 const SHELL_TOOLS: &[&str] =
     &["Bash", "bash", "shell", "exec_command", "shell_command", "run_shell_command"];
 
@@ -50,7 +50,7 @@ impl Vendor {
         }
     }
 
-    /// The names of the tools that the model may call.
+    /// The tools that the model may call.
     pub(super) fn tools(self, request: &Value) -> Vec<String> {
         let listed = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let names: Vec<&Value> = match self {
@@ -109,7 +109,7 @@ impl Vendor {
     }
 }
 
-/// A call of the tool that runs commands, whatever it is called here.
+/// A call of the tool that runs commands, under its name here.
 struct Call {
     id: String,
     tool: String,
@@ -131,7 +131,7 @@ impl Call {
     }
 }
 
-/// Claude Code takes messages of one id for pieces of one message, so each turn has its own.
+/// Each turn has its own id, because Claude Code joins messages with the same id.
 fn messages(text: &str, call: Option<&Call>, request: &Value, number: usize) -> Answer {
     let (block, stop_reason) = match call {
         None => (json!({ "type": "text", "text": text }), "end_turn"),
@@ -152,7 +152,7 @@ fn messages(text: &str, call: Option<&Call>, request: &Value, number: usize) -> 
     }
 }
 
-/// The same message in the pieces in which it is streamed.
+/// The same message as a stream.
 fn streamed_message(mut message: Value) -> String {
     let mut block = message["content"][0].take();
     let (stop_reason, usage) = (message["stop_reason"].take(), message["usage"].clone());

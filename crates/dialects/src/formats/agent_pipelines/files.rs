@@ -1,18 +1,19 @@
-//! Where agent-pipelines' files are. A loop's and a pipeline's own file are named by whoever runs them.
+//! The paths of agent-pipelines' global files. A loop's and a pipeline's own file are named by the
+//! user.
 
 use std::path::PathBuf;
 
 use crate::Whereabouts;
 
-/// Its folder within the user's folder for configuration.
+/// Its folder in the user's configuration folder.
 const FOLDER: &str = "agent-pipelines";
 
-/// The user's hooks for all pipelines, in the native format; nobody says that the file is there.
+/// The user's hooks for all pipelines, in the native format. The file may not exist.
 pub fn global_file(whereabouts: &Whereabouts<'_>) -> Option<PathBuf> {
     Some(whereabouts.config_home?.join(FOLDER).join("hooks.yaml"))
 }
 
-/// The secrets beside them; nobody says that the file is there.
+/// The secrets beside them. The file may not exist.
 pub fn secrets_file(whereabouts: &Whereabouts<'_>) -> Option<PathBuf> {
     Some(whereabouts.config_home?.join(FOLDER).join("secrets.env"))
 }

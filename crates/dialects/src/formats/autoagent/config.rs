@@ -1,9 +1,9 @@
-//! `.autoagent/config.json`: its `hooks`, and the old keys whose work they do now. Everything else
-//! in the file is AutoAgent's own.
+//! `.autoagent/config.json`: its `hooks`, and the old keys that hooks replace. Everything else in
+//! the file is AutoAgent's own.
 //!
-//! If the project's file has `hooks`, those of the user's file count only where something can be
-//! blocked. AutoAgent lays one file over the other, key by key; but a repository must not be able to
-//! remove the user's guards. An entry that cannot be used is left out, and the others stay.
+//! If the project's file has `hooks`, those of the user's file count only at events that can be
+//! blocked. AutoAgent itself overlays the files key by key, but a repository must not be able to
+//! remove the user's guards. An entry that cannot be used is skipped, and the others stay.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use hookwright_engine::variables::Environment;
 use super::event::POINTS;
 use super::{NAME, policy};
 
-/// Keys whose work hooks do now.
+/// Old keys, and the hooks that replace them.
 const SUPERSEDED: &[(&str, &str)] = &[
     ("gitAutoCommit", COMMIT_HOOK),
     ("autoCommit", COMMIT_HOOK),
@@ -50,7 +50,7 @@ enum HookType {
 const TYPE_WORDS: &[&str] = &["command", "git-commit", "git-push"];
 const TYPES: [HookType; 3] = [HookType::Command, HookType::GitCommit, HookType::GitPush];
 
-/// Reads the files that were found.
+/// Reads the existing files.
 pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
     let mut of_project = false;
     let mut trees = Vec::new();
@@ -82,13 +82,13 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
     }
 }
 
-/// One file while it is read.
+/// Reads one file.
 struct FileReader<'a> {
     stem: String,
     shown_as: Arc<Path>,
     path: Arc<Path>,
     layer: Layer,
-    /// Another file's `hooks` replace those of this one, except where something can be blocked.
+    /// Another file's `hooks` replace those of this one, except at events that can be blocked.
     guards_only: bool,
     source: &'a Arc<SourceFile>,
     environment: &'a Environment,
@@ -167,7 +167,7 @@ impl FileReader<'_> {
     }
 }
 
-/// Where the hooks under a key stand.
+/// The events of the hooks under a key.
 fn pattern(point: &Field, notes: &mut Notes<'_>) -> Option<Pattern> {
     let key = &*point.key;
     let Some((_, ours)) = POINTS.iter().find(|(name, _)| *name == key) else {
@@ -186,7 +186,7 @@ struct HookFields<'a> {
 }
 
 impl<'a> HookFields<'a> {
-    /// A field that has a value; `null` is none.
+    /// The value of a field; `null` counts as missing.
     fn get(&self, key: &str) -> Option<&'a Node> {
         let found = self.fields.iter().find(|field| &*field.key == key)?;
         Some(&found.value).filter(|value| !matches!(value.raw, Raw::Null))
@@ -224,7 +224,7 @@ impl<'a> HookFields<'a> {
         notes.command(node, wire)
     }
 
-    /// A text that is not empty; an empty one stands for the default, as in AutoAgent.
+    /// A non-empty text; an empty one means the default, as in AutoAgent.
     fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<&'a str> {
         match &self.get(key)?.raw {
             Raw::Text(text) => Some(&**text).filter(|text| !text.is_empty()),
@@ -235,8 +235,8 @@ impl<'a> HookFields<'a> {
         }
     }
 
-    /// AutoAgent passes over fields that it does not know. One that was probably meant to be another
-    /// is said, since a guard may depend on it.
+    /// AutoAgent ignores unknown fields. A probable typo is reported, since a guard may depend on
+    /// it.
     fn note_slips(&self, notes: &mut Notes<'_>) {
         let slips = self.fields.iter().filter(|field| !KEYS.contains(&&*field.key));
         for field in slips {
@@ -248,7 +248,7 @@ impl<'a> HookFields<'a> {
     }
 }
 
-/// A timeout: whole milliseconds.
+/// A timeout in whole milliseconds.
 fn milliseconds(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
     const EXPECTED: &str = "a whole number of milliseconds from 1 to 2592000000 (30 days)";
     debug_assert_eq!(WAIT_MAX, Duration::from_millis(2_592_000_000));

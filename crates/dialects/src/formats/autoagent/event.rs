@@ -1,5 +1,5 @@
-//! What an AutoAgent hook reads: one JSON object under AutoAgent's own names, and `{{names}}` in its
-//! command.
+//! The input of an AutoAgent hook: one JSON object with AutoAgent's field names, and `{{names}}` in
+//! its command.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use hookwright_events::{Event, EventName, EventSpec, field};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-/// The points at which its hooks stand, and our names for them.
+/// AutoAgent's hook points and the matching events.
 pub(super) const POINTS: [(&str, EventName); 7] = [
     ("PreExecutionStart", EventName::EXECUTION_PRE_START),
     ("PostExecutionStart", EventName::EXECUTION_POST_START),
@@ -19,8 +19,8 @@ pub(super) const POINTS: [(&str, EventName); 7] = [
     ("Stop", EventName::SESSION_STOP),
 ];
 
-/// Fields of an event that a hook reads first, in this order, with our names for them. The first
-/// three are everywhere, as is the name of the event before them.
+/// The first fields of the input, in this order, with hookwright's names. The first three are in
+/// every event, after the event's name.
 const FIELDS: [(&str, &str); 16] = [
     ("sessionId", "session_id"),
     ("workspace", "cwd"),
@@ -45,8 +45,8 @@ const EVENT_NAME: &str = "eventName";
 /// The one value that is a list.
 const LIST: &str = "filesModified";
 
-/// The event as one line of JSON. What we have no AutoAgent name for follows: fields of our table in
-/// camelCase, others as they came.
+/// The event as one line of JSON. Fields without an AutoAgent name follow: known ones in camelCase,
+/// others unchanged.
 pub(super) fn stdin(event: &Event) -> String {
     let mut line = Map::with_capacity(event.data.len() + 4);
     line.insert(EVENT_NAME.to_owned(), point(&event.name).into());
@@ -67,7 +67,7 @@ pub(super) fn stdin(event: &Event) -> String {
     line
 }
 
-/// What `{{name}}` stands for.
+/// The meaning of `{{name}}`.
 pub(super) fn reference(name: &str) -> Reference {
     match name {
         LIST => Reference::List,
@@ -77,7 +77,7 @@ pub(super) fn reference(name: &str) -> Reference {
     }
 }
 
-/// The variable of ours with the value of a name at an event that always has it.
+/// The native variable with a name's value, at an event that always has it.
 pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
     const VARIABLES: [(&str, &str, &str); 8] = [
         ("issueNumber", "issue_number", "ISSUE_NUMBER"),
@@ -95,8 +95,8 @@ pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
     is_always_there.then_some(*variable)
 }
 
-/// The value of a name. One that the event does not have stays as it is written; 0, false and empty
-/// text are values.
+/// The value of a name. A name that the event does not have stays literal; 0, false and empty text
+/// are values.
 pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
     if name == EVENT_NAME {
         return Value::Scalar(point(&event.name));
@@ -119,7 +119,7 @@ fn point(event: &EventName) -> Cow<'_, str> {
 fn json_value<'e>(name: &str, ours: &str, event: &'e Event) -> Option<Cow<'e, Json>> {
     let value = event.data.get(ours);
     match name {
-        // Without an id a session still has its name.
+        // A session without an id still has its name.
         "sessionId" => Some(match value.or_else(|| event.data.get("session")) {
             Some(value) => Cow::Borrowed(value),
             None => Cow::Owned("".into()),
@@ -129,7 +129,7 @@ fn json_value<'e>(name: &str, ours: &str, event: &'e Event) -> Option<Cow<'e, Js
     }
 }
 
-/// Milliseconds since 1970; what is no time stays as it is.
+/// A time in milliseconds since 1970; any other value stays unchanged.
 fn milliseconds(value: &Json) -> Cow<'_, Json> {
     let time = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
     match time {

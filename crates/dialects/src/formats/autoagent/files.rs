@@ -1,4 +1,5 @@
-//! Where AutoAgent's files are: `.autoagent/config.json` in the project and in the home folder.
+//! The paths of AutoAgent's files: `.autoagent/config.json` in the project and in the home
+//! directory.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ const FILE: &str = ".autoagent/config.json";
 pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
     let of_project = Location::of_project(whereabouts.project.join(FILE));
     let of_user = whereabouts.home.map(|home| Location::of_user(home.join(FILE)));
-    // In the home folder itself both are one file.
+    // If the project is the home directory, both are the same file.
     let of_user = of_user.filter(|location| location.path != of_project.path);
     [of_project].into_iter().chain(of_user).collect()
 }

@@ -1,7 +1,7 @@
-//! What an AutoAgent hook's exit code and output mean.
+//! The meaning of an AutoAgent hook's exit code and output.
 //!
-//! One repair: the JSON answer is found among other lines too. AutoAgent asks for output that is
-//! JSON as a whole, so that a log line before it loses the block.
+//! One difference: the JSON answer is found among other lines too. AutoAgent parses the whole
+//! output as JSON, so that a log line before the answer loses the block.
 
 use hookwright_engine::NATIVE;
 use hookwright_engine::answer::{self, AnswerReading};
@@ -10,30 +10,30 @@ use hookwright_events::{
     Answer, AnswerDecision, FunctionOutcome, Outcome, Output, ProcessOutcome, Status, WorkOutcome,
 };
 
-/// What a hook's field `blocking` says.
+/// The value of a hook's field `blocking`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocking {
-    /// Nothing: it blocks with exit code 2 or a JSON answer.
+    /// Not set: exit code 2 or a JSON answer blocks.
     OnPurpose,
     /// `false`: it never blocks.
     Never,
-    /// `true`: it also blocks if it cannot start or dies.
+    /// `true`: it also blocks if it cannot start or is killed.
     AlsoBroken,
 }
 
-/// The reason of a hook that gives none.
+/// Reason of a block that gives none.
 const NO_REASON: &str = "Blocked by hook";
 
 /// The exit code that blocks.
 const BLOCK: i32 = 2;
 
-/// What an outcome means.
+/// The meaning of an outcome.
 pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Meaning {
     match outcome {
         Outcome::Process(ProcessOutcome::Exited { code, output }) => {
             exited(blocking, *code, output, at)
         }
-        // A deadline of ours is no word of the hook's, whatever `blocking` says.
+        // A timeout never blocks, whatever `blocking` says: the hook decided nothing.
         Outcome::Process(ProcessOutcome::TimedOut { after_ms, .. }) => {
             Meaning { status: Status::TimedOut, ..failed(format!("timed out after {after_ms} ms")) }
         }
@@ -57,12 +57,13 @@ pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Mean
         Outcome::Function(FunctionOutcome::Answered { answer }) => {
             answered(blocking, Answer::clone(answer), at).unwrap_or_else(well)
         }
-        // AutoAgent sends no requests. A native file that puts one under its rules means a native one.
+        // AutoAgent sends no requests. A native file with `dialect: autoagent` may, and means a
+        // native one.
         Outcome::Request(_) | Outcome::Person(_) => NATIVE.wire.meaning(outcome, at),
     }
 }
 
-/// What the agent is shown of a hook whose output is piped to it, which only a native file can ask for.
+/// The output that is piped to the agent, which only a native file can request.
 pub(super) fn piped_output(outcome: &Outcome, meaning: &Meaning) -> String {
     let output = outcome.output().cloned().unwrap_or_default();
     match meaning.status {
@@ -92,7 +93,7 @@ fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning
         (0, Some(why)) => failed(format!("its answer cannot be read: {why}")),
         (126, _) => broken(blocking, "cannot start: exit code 126 (not executable)".to_owned(), at),
         (127, _) => broken(blocking, "cannot start: exit code 127 (not found)".to_owned(), at),
-        // A shell's way to say that what it ran was killed.
+        // How a shell reports that its command was killed.
         (code @ 129..=192, _) => {
             broken(blocking, format!("exit code {code} (killed by signal {})", code - 128), at)
         }
@@ -102,7 +103,7 @@ fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning
     meaning
 }
 
-/// What an answer of JSON leads to; `approve` and whatever AutoAgent does not know lead to nothing.
+/// The meaning of a JSON answer; `approve` and unknown fields have none.
 fn answered(blocking: Blocking, answer: Answer, at: At<'_>) -> Option<Meaning> {
     let denies = answer.decision == Some(AnswerDecision::Deny);
     denies.then(|| asked_to_block(blocking, "it answered block", answer.reason, at))
@@ -121,7 +122,7 @@ fn asked_to_block(blocking: Blocking, how: &str, reason: Option<String>, at: At<
     }
 }
 
-/// It could not do its work.
+/// The meaning of a hook that could not do its work.
 fn broken(blocking: Blocking, why: String, at: At<'_>) -> Meaning {
     match blocking {
         Blocking::AlsoBroken if at.power.can_block() => blocked(why),

@@ -1,8 +1,9 @@
-//! [`HookOutput`]: what a hook answers Claude Code, field for field; to and from our [`Answer`].
+//! [`HookOutput`]: a hook's answer to Claude Code, field for field, converted to and from our
+//! [`Answer`].
 //!
-//! Reading what a command printed is the business of the engine's `answer` module, which also finds
-//! an answer between other text. These types are for programs: callbacks answer with them, and our
-//! replies to Claude Code are written with them.
+//! The engine's `answer` module parses the output of commands and also finds an answer between
+//! other text. These types are for programs: callbacks answer with them, and replies to Claude Code
+//! are written with them.
 
 mod specific;
 
@@ -17,25 +18,25 @@ pub use specific::{
     SessionStartOutput, UserPromptOutput, WatchOutput, WorktreeOutput,
 };
 
-/// What a hook answers: now, or later.
+/// A hook's answer: now or later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and it lives shortly")]
 pub enum HookOutput {
-    /// It goes on in the background.
+    /// The hook continues in the background.
     Async(AsyncHookOutput),
-    /// It answers now.
+    /// The hook answers now.
     Sync(SyncHookOutput),
 }
 
-/// A hook goes on in the background.
+/// Says that a hook continues in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AsyncHookOutput {
     /// Always `true`.
     #[serde(rename = "async")]
     pub is_async: True,
-    /// For how many milliseconds it may.
+    /// Its time limit, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_timeout: Option<f64>,
 }
@@ -59,56 +60,56 @@ impl From<True> for bool {
     }
 }
 
-/// What a hook answers now. Whatever is absent asks for nothing.
+/// An immediate answer. A missing field requests nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SyncHookOutput {
     /// `false` ends the turn.
     #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
     pub go_on: Option<bool>,
-    /// The hook's output is not shown.
+    /// Whether to hide the hook's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// Why the turn ends; for the user.
+    /// Why the turn ends, for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// For or against what the event announced.
+    /// Approves or blocks what the event announced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<TopDecision>,
-    /// Why.
+    /// The reason of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For the user.
+    /// A message for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_message: Option<String>,
-    /// For the user's terminal: a title, a notification, a bell.
+    /// An escape sequence for the user's terminal: a title, a notification, a bell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_sequence: Option<String>,
-    /// What only this event knows.
+    /// Fields of this event only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<HookSpecificOutput>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// For or against what an event announced.
+/// Approves or blocks what an event announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TopDecision {
-    /// For it.
+    /// Approve.
     Approve,
-    /// Against it.
+    /// Block.
     Block,
 }
 
 impl HookOutput {
-    /// Nothing is asked for.
+    /// An answer that requests nothing.
     pub fn nothing() -> Self {
         HookOutput::Sync(SyncHookOutput::default())
     }
 
-    /// What it asks for, in our words. One that goes on in the background asks for nothing.
+    /// The answer in native form. One that continues in the background requests nothing.
     pub fn into_answer(self) -> Answer {
         match self {
             HookOutput::Async(_) => Answer::default(),
@@ -142,12 +143,12 @@ impl From<HookSpecificOutput> for SyncHookOutput {
 }
 
 impl SyncHookOutput {
-    /// Whether it asks for anything.
+    /// Whether the answer requests nothing.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the event announced must not happen, and why.
+    /// Blocks what the event announced, with a reason.
     pub fn block(reason: impl Into<String>) -> Self {
         Self { decision: Some(TopDecision::Block), reason: Some(reason.into()), ..Self::default() }
     }
@@ -160,7 +161,7 @@ impl From<SyncHookOutput> for Answer {
             TopDecision::Approve => AnswerDecision::Allow,
             TopDecision::Block => AnswerDecision::Deny,
         });
-        // A deny anywhere is a deny, and an ask beats an allow, as where an answer was printed.
+        // A deny anywhere is a deny, and an ask overrides an allow, as in printed answers.
         let strength = |decision: Option<AnswerDecision>| match decision {
             None => 0,
             Some(AnswerDecision::Allow) => 1,

@@ -1,15 +1,16 @@
-//! [`Group`]: functions of a Rust program as hooks of Claude Code's events, with typed input and typed
-//! answers, and commands between them.
+//! [`Group`]: functions of a Rust program as hooks of Claude Code's events, with typed input and
+//! typed answers, and commands between them.
 //!
-//! The members of a group run one by one. A member that goes to the background ([`Call::go_async`], or
-//! a command that prints `{"async": true}`) runs on beside the others, and what it says comes late; one
-//! that returns [`HookOutput::Async`] has ended, and the run events say that its work goes on.
-//! `continue: false` ends the group; an error or a panic of
-//! one does not: the user is told, and the next one runs. The group has one time for all of them; a
-//! member that is too late blocks where a tool or a prompt waits for it, and what the others said
-//! before counts. Of their decisions the first deny counts, else the first allow, else an ask.
-//! Groups of an event run at once, and between groups the strictest decision counts, as between all
-//! hooks.
+//! - The members of a group run one by one. Groups of an event run at once.
+//! - A member that goes to the background ([`Call::go_async`], or a command that prints `{"async":
+//!   true}`) runs beside the others, and its answer comes late. A member that returns
+//!   [`HookOutput::Async`] has ended, and the run events say that its work continues.
+//! - `continue: false` ends the group. An error or a panic does not: the user gets a message, and
+//!   the next member runs.
+//! - All members share one time limit. A member that exceeds it blocks if a tool or a prompt is
+//!   waiting, and earlier answers count.
+//! - Of the members' decisions the first deny counts, else the first allow, else an ask. Between
+//!   groups the strictest decision counts, as between all hooks.
 //!
 //! ```
 //! use hookwright_dialects::claude::answer::{HookSpecificOutput, PermissionDecision, PreToolUseOutput};
@@ -72,30 +73,30 @@ use super::{POLICY, tool_name};
 use members::{Leaving, Member, Members};
 pub use typed::TypedInput;
 
-/// What a member of a group is called with.
+/// The argument of a group's member.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Call<T> {
     /// The event.
     pub input: T,
-    /// The tool call that the event is about, if it is about one.
+    /// The id of the event's tool call, if it has one.
     pub tool_use_id: Option<String>,
-    /// Is cancelled when the group's time is over, when the engine is interrupted and when the host
+    /// Cancelled when the group's time is over, when the engine is interrupted and when the host
     /// drops the firing.
     pub cancelled: CancellationToken,
     leaving: Leaving,
 }
 
 impl<T> Call<T> {
-    /// Goes to the background: the group goes on with its next member, and this one has the given time
-    /// from now on, 30 s unless said. It decides nothing any more; contexts and messages that it returns
-    /// at its end wait for the session's next event.
+    /// Goes to the background: the group continues with its next member, and this one gets the
+    /// given time limit from now on, 30 s by default. It can no longer decide; its contexts and
+    /// messages wait for the session's next event.
     pub fn go_async(&self, time: Option<Duration>) {
         self.leaving.go_async(time);
     }
 }
 
-/// Functions and commands that look at the same events, one after the other.
+/// Functions and commands for the same events, run one after the other.
 #[derive(Debug)]
 pub struct Group<T> {
     matcher: String,
@@ -105,27 +106,27 @@ pub struct Group<T> {
     input: PhantomData<fn(T)>,
 }
 
-/// A group that cannot be used.
+/// Why a group cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// The matcher is no name and no glob.
+    /// The matcher is neither a name nor a glob.
     #[error("`{matcher}` is not a name or a glob")]
     BadMatcher {
-        /// The text.
+        /// The matcher's text.
         matcher: String,
     },
-    /// A group without time can answer nothing.
+    /// The timeout is zero.
     #[error("expected a timeout longer than 0")]
     NoTime,
 }
 
 impl<T: TypedInput> Group<T> {
-    /// For every tool, or for every event where it is about none.
+    /// Matches every tool, and events without a tool.
     pub fn all() -> Self {
         Self::matching("")
     }
 
-    /// For the tools of this name (`Bash`) or glob (`mcp__*`). Case matters.
+    /// Matches tools by name (`Bash`) or glob (`mcp__*`). Case matters.
     pub fn matching(matcher: impl Into<String>) -> Self {
         Self {
             matcher: matcher.into(),
@@ -136,19 +137,19 @@ impl<T: TypedInput> Group<T> {
         }
     }
 
-    /// The time that all members have together; 600 s unless said.
+    /// The time limit of all members together; 600 s by default.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// A member that fails blocks, where something can be blocked.
+    /// Makes a failing member block, at events that can be blocked.
     #[must_use]
     pub fn blocking_on_failure(self) -> Self {
         Self { blocks_on_failure: true, ..self }
     }
 
-    /// Adds a function behind the others.
+    /// Appends a function.
     #[must_use]
     pub fn then<F, R>(mut self, function: F) -> Self
     where
@@ -159,8 +160,8 @@ impl<T: TypedInput> Group<T> {
         self
     }
 
-    /// Adds a command behind the others. It reads the event as JSON on standard input, and its exit code
-    /// and output mean what they mean in Claude Code's settings. It has what is left of the group's time.
+    /// Appends a command. It gets the event as JSON on standard input, its exit code and output
+    /// mean the same as in Claude Code's settings, and its time limit is the rest of the group's.
     #[must_use]
     pub fn then_command(mut self, command: &str) -> Self {
         self.members.push(Member::command(Shell::new(CommandText::literal(command))));
@@ -198,7 +199,7 @@ impl<T: TypedInput> Group<T> {
             matcher: looks.map_or(Matcher::All, |looks| Matcher::Foreign(Arc::new(looks))),
             matcher_text: (!self.matcher.is_empty()).then(|| self.matcher.into()),
             awaits: Some(true),
-            // The group minds its own time; this is for one that gives nobody a turn.
+            // The group keeps its own time limit; this one is for a member that never yields.
             timeout: Some(timeout + CALLBACK_GRACE),
             on_failure: self.blocks_on_failure.then_some(OnFailure::Block),
             ..Hook::new(origin, pattern, action, &POLICY)
@@ -206,12 +207,12 @@ impl<T: TypedInput> Group<T> {
     }
 }
 
-/// A name or a glob over tools.
+/// A name or a glob that matches tools.
 #[derive(Debug)]
 struct ToolMatcher(Regex);
 
 impl ToolMatcher {
-    /// `None` looks at all.
+    /// `None` matches everything.
     fn parse(text: &str) -> Result<Option<Self>, GroupError> {
         if text.is_empty() {
             return Ok(None);
@@ -225,15 +226,14 @@ impl ToolMatcher {
 
 impl EventMatcher for ToolMatcher {
     fn wakes(&self, event: &Event) -> bool {
-        // An event that is about no tool is everybody's.
+        // An event without a tool matches.
         event.text("tool_name").is_none_or(|tool| {
             [tool, tool_name::claudes(tool)].into_iter().any(|name| self.0.is_match(name))
         })
     }
 }
 
-/// A glob as paths have it: `*` and `?` stay within a segment, `[…]` is one of these, `\` takes the
-/// next letter as it is.
+/// A glob as in paths: `*` and `?` stay within a segment, `[…]` is a character class, `\` escapes.
 fn glob_regex(glob: &str) -> Option<String> {
     let mut regex = String::new();
     let mut letters = glob.chars();

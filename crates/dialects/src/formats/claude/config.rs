@@ -1,8 +1,8 @@
-//! What stands in Claude Code's settings, as hooks of ours.
+//! Reads Claude Code's settings as native hooks.
 //!
-//! All files are added up. An entry that cannot be used is left out alone, with a warning, and what it
-//! would have guarded is blocked until it is fixed; only where a block would keep an agent from
-//! stopping it is not. Claude Code drops the whole file there, or the guard in silence.
+//! The hooks of all files count. An entry that cannot be used is skipped with a warning, and what
+//! it would have guarded is blocked until it is fixed, except where a block would keep an agent
+//! from stopping. Claude Code itself drops the whole file, or the guard without a message.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -24,8 +24,7 @@ use super::limits::{SESSION_END_TIMEOUT, SESSION_END_TIMEOUT_MAX};
 use super::matcher::{GroupMatcher, Waking};
 use super::switch::{self, Switch};
 
-/// Reads all settings that were found. Returns the events, and which of them, for which they call this
-/// program.
+/// Reads all settings. Returns the events, with their subjects, for which they call this program.
 pub(crate) fn read(
     files: &[ForeignFile<'_>],
     environment: &Environment,
@@ -37,7 +36,7 @@ pub(crate) fn read(
         let tree = tree.and_then(|source| Ok((source, parse(source)?)));
         match tree {
             Ok((source, root)) => all.push(Settings { file, source, root }),
-            // It may have held a guard for any event.
+            // The file may have contained a guard for any event.
             Err(fault) => loaded.block_until_mended(None, [fault]),
         }
     }
@@ -60,14 +59,14 @@ pub(crate) fn read(
         };
         reading.hooks();
     }
-    // Claude Code itself drops all hooks then, also the user's.
+    // Claude Code itself then drops all hooks, including the user's.
     if off != switch::Off::No {
         calls.clear();
     }
     calls
 }
 
-/// One file that could be read.
+/// A parsed file.
 pub(super) struct Settings<'a> {
     pub(super) file: &'a ForeignFile<'a>,
     pub(super) source: &'a Arc<SourceFile>,
@@ -85,13 +84,13 @@ impl Settings<'_> {
     fn switch(&self, loaded: &mut Loaded) -> Switch {
         let mut notes = Notes::new(self.source);
         let says = self.get("disableAllHooks").and_then(|field| notes.bool(&field.value));
-        // What nobody can read switches nothing off.
+        // An unreadable value switches nothing off.
         loaded.leave_out(notes.faults);
         Switch::new(self.file.file, says)
     }
 }
 
-/// The hooks of one file on their way into the set.
+/// Adds the hooks of one file to the set.
 struct SettingsReader<'a> {
     stem: String,
     settings: &'a Settings<'a>,
@@ -115,7 +114,7 @@ impl SettingsReader<'_> {
         let mut notes = Notes::new(settings.source);
         let events = match (&settings.root.raw, settings.get("hooks")) {
             (Raw::Map(_), None) => return,
-            // A file that was made and never filled.
+            // An empty file.
             (Raw::Null, None) => return,
             (Raw::Map(_), Some(hooks)) => notes.map(&hooks.value, "a map from events to lists"),
             _ => notes.map(&settings.root, "a map with the key `hooks`"),
@@ -155,7 +154,7 @@ impl SettingsReader<'_> {
         };
         let get = |key: &str| fields.iter().find(|field| *field.key == *key);
         let matcher = self.matchers.of_group(get("matcher"), event.claudes, &mut notes);
-        // Nobody knows what a matcher that cannot be read would have looked at.
+        // An unreadable matcher might have matched anything.
         let looks_at = matcher.clone().unwrap_or(GroupMatcher::All);
         let handlers = match get("hooks") {
             Some(field) => notes.list(&field.value, "a list of handlers"),
@@ -216,13 +215,13 @@ impl SettingsReader<'_> {
                     self.give_up(event, matcher, notes.faults);
                 }
             }
-            // Claude Code passes it over as well.
+            // Claude Code ignores it as well.
             Ok(ReadHandler::PassedOver) => self.loaded.leave_out(notes.faults),
             Err(()) => self.give_up(event, matcher, notes.faults),
         }
     }
 
-    /// Leaves out what cannot be used, and blocks what it may have guarded.
+    /// Skips an unusable entry, and blocks what it may have guarded.
     fn give_up(&mut self, event: &EventKey, matcher: &GroupMatcher, faults: Vec<Fault>) {
         let power = event.name.power();
         if power != Power::Blocks || self.off.drops(self.settings.file.file.layer, power) {
@@ -232,7 +231,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// The events that a group looks at, whatever the `if` of a handler says.
+/// The subjects that a group matches, whatever its handlers' `if` says.
 fn looks_at(matcher: &GroupMatcher) -> Subjects {
     match matcher {
         GroupMatcher::All => Subjects::All,
@@ -240,15 +239,15 @@ fn looks_at(matcher: &GroupMatcher) -> Subjects {
     }
 }
 
-/// The matchers of a file, each read once: most groups share a few, and a regular expression costs
-/// more to read than the rest of its group.
+/// The matchers of a file, each parsed once: most groups share a few, and parsing a regular
+/// expression costs more than the rest of its group.
 #[derive(Default)]
 struct Matchers {
     read: HashMap<(String, String), GroupMatcher>,
 }
 
 impl Matchers {
-    /// The group's matcher; `None` where it cannot be read.
+    /// The group's matcher; `None` if it is invalid.
     fn of_group(
         &mut self,
         field: Option<&Field>,
@@ -288,7 +287,7 @@ fn pattern(event: &EventKey, subjects: Subjects) -> Pattern {
     }
 }
 
-/// What all hooks of a session's end share: what the most patient of them asks for.
+/// The time limit that all hooks of `SessionEnd` share: the longest timeout among them.
 fn session_end_timeout(all: &[Settings<'_>]) -> Duration {
     let seconds = |handler: &Node| match in_map(handler, "timeout")?.raw {
         Raw::Int(seconds) => Some(seconds as f64),
@@ -322,7 +321,7 @@ fn in_map<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     }
 }
 
-/// The environment as a hook sees it, as far as names go: what it is given is nothing unknown.
+/// The environment with the names of the variables that a hook gets, so that they count as known.
 fn with_its_own(environment: &Environment) -> Environment {
     let own = ["CLAUDE_PROJECT_DIR", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE"];
     let inherited = environment

@@ -1,9 +1,8 @@
 //! The variables that Claude Code sets for a hook.
 //!
-//! `CLAUDE_ENV_FILE` names a file to which a hook may append what later commands of the session shall
-//! have in their environment. It belongs to the host: where the event names the session's folder it
-//! is `env.sh` there; elsewhere the one that the host has in its own environment is inherited, if it
-//! has one.
+//! `CLAUDE_ENV_FILE` names a file to which a hook can append variables for later commands of the
+//! session. The host owns it: if the event names the session's folder, it is `env.sh` there;
+//! otherwise hooks inherit the host's own variable, if it has one.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,7 +12,7 @@ use hookwright_events::{Event, EventName};
 /// The file in a session's folder.
 const ENV_FILE: &str = "env.sh";
 
-/// Events whose hooks may say what later commands have in their environment.
+/// Events whose hooks can set variables for later commands.
 const WITH_ENV_FILE: &[EventName] = &[
     EventName::SESSION_START,
     EventName::SESSION_SETUP,
@@ -24,8 +23,8 @@ const WITH_ENV_FILE: &[EventName] = &[
 /// The variable that names the file.
 pub const ENV_FILE_VARIABLE: &str = "CLAUDE_ENV_FILE";
 
-/// Whether the host has to lend a file to the hooks of an event: its hooks may append to one, and the
-/// event names no folder in which it would be.
+/// Whether the host must provide such a file: the event's hooks may append to one, and the event
+/// names no folder for it.
 pub fn wants_env_file(event: &Event) -> bool {
     let has_folder = event.text("session_dir").is_some_and(|folder| !folder.is_empty());
     WITH_ENV_FILE.contains(&event.name) && !has_folder

@@ -1,11 +1,10 @@
-//! [`HookInput`]: what Claude Code tells a hook, typed for every event that has a name of ours; to
-//! and from [`Event`], so that nothing is lost either way.
+//! [`HookInput`]: the input that Claude Code sends to a hook, typed for every event with a native
+//! name, and converted to and from [`Event`] without loss.
 //!
-//! Fields that are newer than this program stay beside the others (`more`), words that are newer stay
-//! as they are (`Other`). Events that live in the open namespace `claude:*` carry their own fields
-//! untyped ([`OtherEvent`]); one that is not known here but is about a tool that is going to run is
-//! read as a tool call. Ids and paths may be missing: other agents that send Claude Code's events
-//! leave some out.
+//! Unknown fields are kept (`more`), and unknown values too (`Other`). Events of the open namespace
+//! `claude:*` carry their own fields untyped ([`OtherEvent`]); an unknown event about a tool that
+//! is going to run is read as a tool call. Ids and paths may be missing, since other agents that
+//! send Claude Code's events leave some out.
 
 pub mod agent;
 pub mod base;
@@ -30,10 +29,10 @@ use tool::{PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 /// The field that names the event.
 const NAME: &str = "hook_event_name";
 
-/// In an [`Event`], `event` is the event's own name, so what happened to a file stands here.
+/// In an [`Event`], `event` is the event's own name, so a file's change has another key.
 const FILE_EVENT: (&str, &str) = ("event", "file_event");
 
-/// What our runner adds to every event, and Claude Code's hooks do not know.
+/// Fields that hookwright's runner adds to every event and Claude Code's hooks do not know.
 const OURS_ALONE: &[&str] = &[
     "session",
     "session_dir",
@@ -49,7 +48,7 @@ const OURS_ALONE: &[&str] = &[
     "last_decision",
 ];
 
-/// What Claude Code tells a hook.
+/// The input that Claude Code sends to a hook.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum HookInput {
@@ -59,7 +58,7 @@ pub enum HookInput {
     PostToolUse(PostToolUse),
     /// A tool has failed.
     PostToolUseFailure(PostToolUseFailure),
-    /// The user is shown something.
+    /// The user gets a notification.
     Notification(Notification),
     /// A prompt was submitted.
     UserPromptSubmit(UserPromptSubmit),
@@ -75,7 +74,7 @@ pub enum HookInput {
     SubagentStop(SubagentStop),
     /// The context is about to be compacted.
     PreCompact(PreCompact),
-    /// The user is about to be asked.
+    /// The user is about to be asked for permission.
     PermissionRequest(PermissionRequest),
     /// A project is set up.
     Setup(Setup),
@@ -87,30 +86,30 @@ pub enum HookInput {
     Other(OtherEvent),
 }
 
-/// An event whose own fields have no type here.
+/// An event whose own fields are untyped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OtherEvent {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// All the rest.
+    /// All other fields.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// A text that is no event of Claude Code's.
+/// Why a text is not an event of Claude Code.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It is no JSON object.
+    /// It is not a JSON object.
     #[error("expected a JSON object: {0}")]
     NoObject(serde_json::Error),
-    /// It does not say which event it is.
+    /// It does not name the event.
     #[error("missing `hook_event_name`")]
     NoName,
-    /// It is an event of another agent, in that agent's own form.
+    /// Another agent sent it, in that agent's own format.
     #[error("{0}")]
     OtherAgent(OtherAgentsEvent),
-    /// No event can be called like that.
+    /// The event's name is invalid.
     #[error("`{name}` is not a valid event name")]
     BadName {
         /// The name.
@@ -121,13 +120,13 @@ pub enum InputError {
     BadField {
         /// The event.
         name: String,
-        /// Which field, and what was expected.
+        /// The field, and what was expected.
         cause: serde_json::Error,
     },
 }
 
 impl HookInput {
-    /// Reads what Claude Code sends.
+    /// Parses what Claude Code sends.
     ///
     /// ```
     /// use hookwright_dialects::claude::HookInput;
@@ -146,7 +145,7 @@ impl HookInput {
         Self::of_fields(serde_json::from_str(&text).map_err(InputError::NoObject)?)
     }
 
-    /// The same from fields that have been read already.
+    /// The same from parsed fields.
     pub fn of_fields(fields: Map<String, Value>) -> Result<Self, InputError> {
         if let Some(event) = other_agent::recognise(&fields) {
             return Err(InputError::OtherAgent(event));
@@ -179,7 +178,7 @@ impl HookInput {
         read.map_err(|cause| InputError::BadField { name, cause })
     }
 
-    /// What stands in every event.
+    /// The fields of every event.
     pub fn base(&self) -> &Base {
         match self {
             Self::PreToolUse(input) => &input.base,
@@ -201,7 +200,7 @@ impl HookInput {
         }
     }
 
-    /// The event as the engine knows it.
+    /// The event in native form.
     pub fn into_event(self) -> Event {
         let is_tool_call = matches!(self, Self::PreToolUse(_));
         let mut fields = self.into_fields();
@@ -220,17 +219,16 @@ impl HookInput {
         Event::new(event, fields)
     }
 
-    /// What a hook of Claude Code's reads of an event, wherever that came from: tools are spelled as
-    /// Claude Code spells them, and what every event must have is there. `cwd` is what stands there
-    /// if the event has none.
+    /// The input of a Claude Code hook for any event: tools have Claude Code's names, and all
+    /// required fields are there. `cwd` is used if the event has none.
     pub fn of_event(event: &Event, cwd: &str) -> Self {
         let fields = fields_of(event, cwd);
-        // Data that do not fit their types are told as they are: a hook can still judge them.
+        // Data of the wrong type are passed on unchanged, so that a hook can still check them.
         Self::of_fields(fields.clone())
             .unwrap_or_else(|_| Self::Other(OtherEvent::from_fields(fields)))
     }
 
-    /// The line that a hook reads on standard input.
+    /// The line on a hook's standard input.
     pub fn to_line(&self) -> String {
         let mut line = serde_json::to_string(self).expect("plain data");
         line.push('\n');
@@ -246,7 +244,7 @@ impl HookInput {
 }
 
 impl OtherEvent {
-    /// All that can be said of fields of which not even the common ones have to fit.
+    /// The input with untyped fields, if not even the common ones have the expected types.
     fn from_fields(mut more: Map<String, Value>) -> Self {
         let mut text = |name: &str| match more.shift_remove(name) {
             Some(Value::String(text)) => text,
@@ -271,7 +269,7 @@ fn typed<T: DeserializeOwned>(
     serde_json::from_value(fields).map(variant)
 }
 
-/// The event behind a name of Claude Code's. One that is not in the table is `claude:snake_case`.
+/// The event with this Claude Code name. An unknown one is `claude:snake_case`.
 pub(crate) fn event_named(name: &str) -> Option<EventName> {
     if let Some(spec) = EVENTS.iter().find(|spec| spec.name_in(SYSTEM) == Some(name)) {
         return Some(EventName::from(spec));
@@ -291,7 +289,7 @@ fn is_known(name: &str) -> bool {
         .is_some_and(|event| event.spec().is_some() || open_named(event.as_str()).is_some())
 }
 
-/// `post_tool_batch` for `PostToolBatch`; nothing for what is no such word.
+/// `post_tool_batch` for `PostToolBatch`; `None` for anything else.
 fn snake_case(name: &str) -> Option<String> {
     if !name.starts_with(|first: char| first.is_ascii_uppercase()) {
         return None;
@@ -343,7 +341,7 @@ fn fields_of(event: &Event, cwd: &str) -> Map<String, Value> {
 /// Makes a value.
 type Make = fn() -> Value;
 
-/// What an event must have, and what stands there when its host had nothing to say.
+/// Required fields of an event, and their values if the host gives none.
 fn defaults(event: &EventName) -> &'static [(&'static str, Make)] {
     const TEXT: Make = || Value::from("");
     const NULL: Make = || Value::Null;
@@ -385,7 +383,7 @@ fn defaults(event: &EventName) -> &'static [(&'static str, Make)] {
     }
 }
 
-/// The same fields in the same order, one of them under another name.
+/// The same fields in the same order, with one renamed.
 fn renamed(fields: Map<String, Value>, from: &str, to: &str) -> Map<String, Value> {
     if fields.contains_key(to) {
         return fields;

@@ -1,15 +1,15 @@
-//! Where Claude Code's settings are.
+//! The paths of Claude Code's settings.
 
 use std::path::Path;
 
 use crate::{Location, Whereabouts};
 
-/// The project's settings, its unshared ones, and the user's.
+/// The project's settings, its local ones, and the user's.
 pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
     let of_project =
         |name: &str| Location::of_project(whereabouts.project.join(".claude").join(name));
     let mut all = vec![of_project("settings.json"), of_project("settings.local.json")];
-    // In the user's home the project's settings are the user's own.
+    // In the home directory the project's settings are the user's.
     if let Some(home) = whereabouts.home {
         if home == whereabouts.project {
             all.remove(0);

@@ -22,39 +22,39 @@ use super::rule::Rule;
 use super::{POLICY, STRICT_POLICY, SYSTEM};
 use crate::own_call;
 
-/// Where a handler stands.
+/// The context of a handler.
 pub(super) struct Where<'a> {
-    /// Its event, as Claude Code names it.
+    /// Claude Code's name of its event.
     pub(super) claudes: &'static str,
-    /// The same as we do.
+    /// The native name of its event.
     pub(super) name: &'a EventName,
     pub(super) source: &'a Arc<SourceFile>,
     pub(super) file: &'a ConfigFile,
-    /// What its hook is called.
+    /// The id of its hook.
     pub(super) id: String,
-    /// What all hooks of a session's end share.
+    /// The time limit that all hooks of `SessionEnd` share.
     pub(super) session_end: Duration,
-    /// What a hook sees of the environment.
+    /// The environment of its hook.
     pub(super) environment: &'a Environment,
 }
 
-/// One handler that can be used.
+/// A usable handler.
 pub(super) struct Handler {
     rule: Option<Rule>,
     ready: HookParts,
 }
 
-/// What a handler that is written correctly is to us.
+/// Result of reading a valid handler.
 pub(super) enum ReadHandler {
     /// A hook.
     Handler(Box<Handler>),
     /// A call of this program, which runs native hooks.
     CallsThisProgram,
-    /// Nothing: Claude Code passes it over too.
+    /// Nothing: Claude Code ignores it too.
     PassedOver,
 }
 
-/// A handler whose hook has only to be put together.
+/// The parts of a handler's hook.
 pub(super) struct HookParts {
     action: Action,
     twin: String,
@@ -64,7 +64,7 @@ pub(super) struct HookParts {
 
 const TYPES: &[&str] = &["command", "http", "mcp_tool", "prompt", "agent"];
 
-/// The types of handlers that an event knows.
+/// The handler types that an event supports.
 fn types_at(event: &str) -> &'static [&'static str] {
     match event {
         "Setup" => &["command"],
@@ -86,12 +86,12 @@ fn types_at(event: &str) -> &'static [&'static str] {
     }
 }
 
-/// Events at which a handler may have an `if`.
+/// Events whose handlers may have an `if`.
 const WITH_RULE: &[&str] =
     &["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"];
 
 impl Handler {
-    /// Reads a handler. `Err` is one that cannot be used. The notes say why, and why one is passed over.
+    /// Reads a handler. `Err` means that it is unusable. The notes say why, or why it is ignored.
     pub(super) fn read(
         node: &Node,
         place: &Where<'_>,
@@ -133,7 +133,7 @@ impl Handler {
         }
     }
 
-    /// When it runs, and what.
+    /// Its `if`, and the parts of its hook.
     pub(super) fn split(self) -> (Option<Rule>, HookParts) {
         (self.rule, self.ready)
     }
@@ -193,7 +193,7 @@ fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Op
     });
     Some(HookParts {
         action: Action::Webhook(Box::new(Webhook {
-            // Nothing is filled into an address.
+            // An address has no templates.
             url: Some(TextTemplate::of_dialect(url, POLICY.wire)),
             method: None,
             headers: headers.collect(),
@@ -202,7 +202,7 @@ fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Op
             on_timeout: None,
             on_reject: None,
             secret: None,
-            // Claude Code sends wherever it is told to.
+            // Claude Code sends to any address.
             allow_http: true,
         })),
         twin: place.twin(url, own),
@@ -211,7 +211,7 @@ fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Op
     })
 }
 
-/// What handlers of every type have.
+/// The fields of every handler type.
 struct CommonFields {
     timeout: Duration,
     is_strict: bool,
@@ -230,8 +230,8 @@ impl CommonFields {
 }
 
 impl Where<'_> {
-    /// The same for every copy of a handler: of those in several settings one runs; a plugin's copy
-    /// is its own.
+    /// A key that is equal for every copy of a handler. Of the copies in several settings one runs;
+    /// a plugin's copy counts separately.
     fn twin(&self, what: &str, own: &HandlerFields<'_>) -> String {
         let is_plugin = self.file.path.file_name().is_some_and(|name| name == "hooks.json");
         let whose = match is_plugin {
@@ -243,12 +243,12 @@ impl Where<'_> {
     }
 }
 
-/// Whether a hook of ours comes from a handler with an `if`: its twin ends with it.
+/// Whether a hook comes from a handler with an `if`: its twin key ends with it.
 pub(super) fn has_rule(hook: &Hook) -> bool {
     hook.twin.as_deref().is_some_and(|twin| !twin.ends_with('\n'))
 }
 
-/// How long it may take at its event.
+/// Its time limit at its event.
 fn limited(written: Option<Duration>, place: &Where<'_>) -> Duration {
     match place.claudes {
         "SessionEnd" => written.unwrap_or(place.session_end).min(SESSION_END_TIMEOUT_MAX),
@@ -269,7 +269,7 @@ impl HookParts {
         let all =
             matches!(waking, Waking { matcher: super::matcher::GroupMatcher::All, rule: None });
         let blocks = self.shared.is_strict && !self.background;
-        // A request that is waited for by itself would be one to a person.
+        // An awaited request without more would be a question to a person.
         let is_request = matches!(self.action, Action::Webhook(_));
         let origin = HookOrigin {
             id: place.id.clone(),
@@ -296,7 +296,7 @@ impl HookParts {
     }
 }
 
-/// A handler's own fields. Those that nobody knows are passed over, as Claude Code does.
+/// A handler's own fields. Unknown ones are ignored, as in Claude Code.
 struct HandlerFields<'n> {
     fields: &'n [Field],
     node: &'n Node,
@@ -307,7 +307,7 @@ impl<'n> HandlerFields<'n> {
         self.fields.iter().find(|field| *field.key == *key).map(|field| &field.value)
     }
 
-    /// Whether it is the entry that makes Claude Code call this program. Its hooks run anyway.
+    /// Whether it is the entry by which Claude Code calls this program, whose hooks run anyway.
     fn calls_this_program(&self) -> bool {
         let text = |node: &'n Node| match &node.raw {
             Raw::Text(text) => Some(&**text),
@@ -323,7 +323,7 @@ impl<'n> HandlerFields<'n> {
         }
     }
 
-    /// Where a field's value stands, or the handler, if it has none.
+    /// The place of a field's value, or of the handler if the field is missing.
     fn at(&self, key: &str) -> hookwright_config::tree::Mark {
         self.get(key).map_or(self.node.at, |node| node.at)
     }

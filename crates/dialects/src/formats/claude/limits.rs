@@ -1,12 +1,12 @@
-//! Whatever waits or grows here has a limit, each with its reason.
+//! Limits, each with its reason.
 
 use std::time::Duration;
 
-/// Bytes of one compiled regular expression: enough for any list of tool names, and
-/// `(a{1000}){1000}` is short to write.
+/// Bytes of one compiled regular expression: enough for any list of tool names. `(a{1000}){1000}`
+/// is short but compiles to far more.
 pub(super) const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
-/// How long a command may take at an event of this name, unless its entry says otherwise.
+/// A command's default timeout at the event of this name.
 pub(crate) fn default_timeout(event: &str) -> Duration {
     match event {
         "SessionEnd" => SESSION_END_TIMEOUT,
@@ -16,20 +16,20 @@ pub(crate) fn default_timeout(event: &str) -> Duration {
     }
 }
 
-/// How long a command may take, unless its entry or its event says otherwise. Claude Code's own.
+/// A command's default timeout, as in Claude Code.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The same where somebody waits for a prompt or a model. Claude Code's own.
+/// The same if a prompt or a model is waiting. As in Claude Code.
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The same while a message is being shown. Claude Code's own.
+/// The same while a message is being shown. As in Claude Code.
 const DISPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What all hooks of a session's end share, unless one of them asks for more. Claude Code's own.
+/// The time limit that all hooks of `SessionEnd` share by default. As in Claude Code.
 pub(super) const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The most that one of them can ask for. Claude Code's own.
+/// The highest such limit that a hook can set. As in Claude Code.
 pub(super) const SESSION_END_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-/// The longest timeout that can be asked for: 30 days, as everywhere.
+/// The longest timeout: 30 days, as everywhere.
 pub(super) const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -1,7 +1,7 @@
-//! [`GroupMatcher`]: which events of a kind a matcher group looks at, by Claude Code's own rules.
+//! [`GroupMatcher`]: which events a matcher group matches, by Claude Code's own rules.
 //!
-//! `*`, nothing or no matcher is all. Plain words are exact names, several of them between `|` or
-//! `,`. Anything else is a regular expression that has to find something in the name. Case matters.
+//! `*`, an empty or a missing matcher matches all. Plain words are exact names, separated by `|` or
+//! `,`. Anything else is a regular expression that must match somewhere in the name. Case matters.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use hookwright_events::{Event, EventName};
 
 use super::{rule, tool_name};
 
-/// The events that a handler wakes for: those of its group, as far as its `if` allows.
+/// The events that a handler runs at: those of its group that its `if` allows.
 #[derive(Debug)]
 pub(super) struct Waking {
     /// The group's matcher.
@@ -27,19 +27,19 @@ impl EventMatcher for Waking {
     }
 }
 
-/// Which events of a kind a matcher group looks at.
+/// Which events a matcher group matches.
 #[derive(Debug, Clone)]
 pub(super) enum GroupMatcher {
-    /// All.
+    /// All events.
     All,
-    /// Those whose subject is called exactly so.
+    /// Events whose subject is exactly one of these names.
     Names(Vec<Box<str>>),
-    /// Those in whose subject this finds something.
+    /// Events whose subject contains a match.
     Regex(LazyRegex),
 }
 
 impl GroupMatcher {
-    /// Reads the text of a `matcher` at an event, or says what is wrong with it.
+    /// Parses a `matcher` of an event, or returns what is wrong with it.
     pub(super) fn parse(text: &str, event: &str) -> Result<Self, String> {
         if text.is_empty() || text == "*" {
             return Ok(GroupMatcher::All);
@@ -61,7 +61,7 @@ impl GroupMatcher {
         if matches!(self, GroupMatcher::All) {
             return true;
         }
-        // Where there is nothing to compare, nothing can be ruled out.
+        // Without a subject every group matches.
         let Some(subject) = subject_of(event) else { return true };
         let is = |name: &str| {
             name == subject || tool_name::current(name) == tool_name::current(&subject)
@@ -77,8 +77,8 @@ impl GroupMatcher {
     }
 }
 
-/// A hook's matcher as a native `matcher:` says it. Where Claude Code has no subject it says nothing,
-/// and neither must ours.
+/// A hook's matcher in the form of a native `matcher:`. `None` at events without a subject in
+/// Claude Code, since a native matcher would compare ours.
 pub(super) fn native(hook: &Hook) -> Option<String> {
     let text = hook.matcher_text.as_deref()?;
     let name = EventName::resolve(hook.pattern.events().first().copied().unwrap_or_default());
@@ -92,18 +92,19 @@ pub(super) fn native(hook: &Hook) -> Option<String> {
     }
 }
 
-/// Whether Claude Code has something to match there. Of a stop ours has a reason, its own has none.
+/// Whether Claude Code has a subject there. A native stop has a reason as its subject, Claude
+/// Code's has none.
 fn has_subject(name: &EventName) -> bool {
     *name != EventName::SESSION_STOP && name.subject_field().is_some()
 }
 
-/// What a matcher looks at; nothing where Claude Code has nothing for it.
+/// The subject that a matcher compares; `None` if Claude Code has none.
 fn subject_of(event: &Event) -> Option<Cow<'_, str>> {
     let field = event.name.subject_field().filter(|_| has_subject(&event.name))?;
     let value = event.text(field)?;
     Some(match field {
         "tool_name" => Cow::Borrowed(tool_name::claudes(value)),
-        // The model's name without what is said about its context.
+        // The model's name without the suffix about its context.
         "to_model" => Cow::Borrowed(value.split('[').next().unwrap_or(value)),
         "file_path" => Cow::Borrowed(value.rsplit('/').next().unwrap_or(value)),
         _ => Cow::Borrowed(value),

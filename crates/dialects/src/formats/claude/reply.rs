@@ -1,9 +1,9 @@
-//! [`ClaudeWire`]: what a hook of Claude Code's reads, and what its end and its output mean.
+//! [`ClaudeWire`]: the input of a Claude Code hook, and the meaning of its exit and output.
 //!
-//! The table of exit codes and output is Claude Code's own. Three of its habits are fixed, because
-//! they let through what a guard has denied: a deny that a log line follows counts, an answer that
-//! denies and is wrong elsewhere counts, and so does one whose middle was too long to be kept. At a
-//! stop none of that may trap an agent.
+//! The table of exit codes and output is Claude Code's own, with three fixes for cases that would
+//! let through what a guard has denied: a deny counts if a log line follows, if the answer is wrong
+//! elsewhere, and if the middle of the output was too long to keep. At a stop none of that may keep
+//! an agent from stopping.
 
 mod said;
 
@@ -19,29 +19,29 @@ use super::environment;
 use super::event::HookInput;
 use said::ParsedOutput;
 
-/// What a hook of Claude Code's reads, and what it means.
+/// The input of a Claude Code hook, and the meaning of its exit and output.
 #[derive(Debug)]
 pub(super) struct ClaudeWire {
-    /// `onFailure: block`: whatever is no clean end is a failure.
+    /// `onFailure: block`: everything but a clean exit is a failure.
     pub(super) is_strict: bool,
 }
 
-/// Claude Code's own words where standard error is empty.
+/// Claude Code's text if standard error is empty.
 const NO_STDERR: &str = "No stderr output";
 
-/// Its own words for a block without a reason.
+/// Claude Code's text for a block without a reason.
 const NO_REASON: &str = "Blocked by hook";
 
-/// How it treats what hooks say at an event.
+/// How Claude Code treats the answers of an event's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
     /// By the table.
     Listens,
     /// By the table, and plain output is context.
     TakesText,
-    /// Nothing that is said there counts.
+    /// Ignores them.
     Deaf,
-    /// Only how the command ends counts: what it prints is a path.
+    /// Only the exit code counts: the output is a path.
     ByExitCode,
 }
 
@@ -84,7 +84,7 @@ impl Wire for ClaudeWire {
             Outcome::Process(ProcessOutcome::Exited { code, output }) => {
                 self.ended(*code, output, at)
             }
-            // Claude Code reports the death by a signal as exit code 1.
+            // Claude Code reports a death by a signal as exit code 1.
             Outcome::Process(ProcessOutcome::Killed { signal, output }) => {
                 let meaning = self.ended(1, output, at);
                 match meaning.status {
@@ -128,7 +128,7 @@ impl Wire for ClaudeWire {
 }
 
 impl ClaudeWire {
-    /// The table: the exit code in one direction, what was printed in the other.
+    /// The table of exit codes and output.
     fn ended(&self, code: i32, output: &Output, at: At<'_>) -> Meaning {
         match Manner::at(at.event) {
             Manner::Deaf if code == 0 => return well(Answer::default()),
@@ -153,7 +153,7 @@ impl ClaudeWire {
             ParsedOutput::Answer(answer) if !self.is_strict => {
                 heard(of_exit(code, *answer, at), at)
             }
-            // A failure cannot take back a no, nor can it grant anything.
+            // A failure neither cancels a deny nor grants anything.
             ParsedOutput::Answer(answer) if denies(&answer) => heard(*answer, at),
             ParsedOutput::Unreadable { denial: Some(why), .. } if guards(at) => {
                 blocked(Answer::deny(why))
@@ -182,7 +182,8 @@ impl ClaudeWire {
             EventName::PERMISSION_PROMPT => {
                 return failed("exit code 2 is not an answer to a permission request".into());
             }
-            // An interpreter that cannot open its script exits with 2 as well, and must not trap an agent.
+            // An interpreter that cannot open its script also exits with 2, and must not keep an
+            // agent running.
             EventName::SESSION_STOP | EventName::AGENT_STOP | EventName::TASK_COMPLETE
                 if !said_more && is_about_a_missing_file(&output.stderr) =>
             {
@@ -198,14 +199,14 @@ impl ClaudeWire {
             }
             _ => {}
         }
-        // What an allow says for itself is no reason to block.
+        // The reason of an allow is not a reason to block.
         let reason = answer.reason.clone().filter(|_| denies(&answer)).unwrap_or(stderr);
         let denial =
             Answer { decision: Some(AnswerDecision::Deny), reason: Some(reason), ..answer };
         heard(denial.restricting(), at)
     }
 
-    /// What is said of a failure: Claude Code's own line, where it stops nothing.
+    /// The text of a failure: Claude Code's own line if it stops nothing.
     fn failure(&self, code: i32, output: &Output) -> String {
         let stderr = stderr_of(output);
         let first = stderr.lines().next().unwrap_or_default();
@@ -216,7 +217,8 @@ impl ClaudeWire {
     }
 }
 
-/// A request's response: its body is read as a command's output is, except that text is no answer.
+/// A request's response: its body is read like a command's output, except that plain text is no
+/// answer.
 fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
     if !(200..300).contains(&status) {
         return failed(format!("status {status}"));
@@ -248,8 +250,8 @@ fn exit_0(said: ParsedOutput, at: At<'_>) -> Meaning {
     }
 }
 
-/// What is left of an answer that comes with this exit code: a server's question is answered by a
-/// clean end only.
+/// The part of an answer that counts with this exit code: only a clean exit can answer a server's
+/// question.
 fn of_exit(code: i32, answer: Answer, at: At<'_>) -> Answer {
     let asks_a_person = matches!(
         at.event.name,
@@ -258,7 +260,7 @@ fn of_exit(code: i32, answer: Answer, at: At<'_>) -> Answer {
     if asks_a_person && code != 0 { answer.restricting() } else { answer }
 }
 
-/// What an answer comes to at this event.
+/// The meaning of an answer at this event.
 fn heard(answer: Answer, at: At<'_>) -> Meaning {
     let mut answer = fitted(answer, at);
     if !at.awaited {
@@ -269,7 +271,7 @@ fn heard(answer: Answer, at: At<'_>) -> Meaning {
     }
     match at.power {
         Power::Blocks | Power::BlocksOnPurpose | Power::Annotates => blocked(answer),
-        // The agent reads why beside the error.
+        // The agent reads the reason beside the error.
         Power::Observes if at.event.name == EventName::TOOL_ERROR => {
             let reason = answer.reason.clone().unwrap_or_else(|| NO_REASON.into());
             well(Answer { decision: None, ..answer.with_context(reason) })
@@ -283,10 +285,10 @@ fn heard(answer: Answer, at: At<'_>) -> Meaning {
     }
 }
 
-/// The answer without what Claude Code does not hear at this event.
+/// The answer without the fields that Claude Code ignores at this event.
 fn fitted(answer: Answer, at: At<'_>) -> Answer {
     match at.event.name {
-        // What is told to an agent that wants to stop keeps it going.
+        // Context for an agent that wants to stop keeps it going.
         EventName::SESSION_STOP | EventName::AGENT_STOP => {
             let contexts = answer.additional_context.join("\n");
             if contexts.is_empty() || answer.stop || denies(&answer) {
@@ -310,7 +312,7 @@ fn fitted(answer: Answer, at: At<'_>) -> Answer {
     }
 }
 
-/// There is nothing to allow where nobody would have been asked.
+/// Removes an allow at events where no permission would be asked.
 fn without_allow(answer: Answer) -> Answer {
     let decision = answer.decision.filter(|decision| *decision != AnswerDecision::Allow);
     Answer { decision, ..answer }
@@ -320,7 +322,7 @@ fn denies(answer: &Answer) -> bool {
     answer.decision == Some(AnswerDecision::Deny)
 }
 
-/// Whether what a hook means counts even where it did not say it well.
+/// Whether a denial counts even if the answer is malformed.
 fn guards(at: At<'_>) -> bool {
     at.power == Power::Blocks && at.awaited
 }

@@ -1,8 +1,8 @@
 //! [`Rule`]: a handler's `if`, one permission rule such as `Bash(git *)` or `Edit(*.ts)`.
 //!
-//! It only spares calls of a handler that has nothing to say, so in doubt it fits: a command that
-//! cannot be read, a tool whose input has nothing to compare, a path nobody knows the folder of. A
-//! guard that runs in vain is better than one that does not run.
+//! It only saves needless runs of a handler, so in doubt it matches: for a command that cannot be
+//! parsed, a tool without comparable input, a relative path without a known folder. A guard that
+//! runs needlessly is better than one that does not run.
 
 use std::sync::OnceLock;
 
@@ -19,25 +19,25 @@ pub(super) struct Rule {
     content: RuleContent,
 }
 
-/// What stands in the parentheses.
+/// The text in the parentheses.
 #[derive(Debug)]
 enum RuleContent {
     /// Nothing, or everything.
     Any,
-    /// A shell command: all of it, its beginning, or with `*` in it.
+    /// A shell command: all of it, its beginning, or a pattern with `*`.
     Command(RulePattern),
-    /// A path, as `.gitignore` writes it.
+    /// A path pattern, as in `.gitignore`.
     Path(PathPattern),
-    /// The host of an address.
+    /// The host of a URL.
     Domain(Box<str>),
     /// The kind of a subagent.
     Agent(Box<str>),
-    /// Something that we cannot compare.
+    /// Something that cannot be compared.
     Unknown,
 }
 
-/// A regular expression of ours, compiled when it is first asked: a file may hold a thousand, and a
-/// call asks a few. One that is too large fits everything.
+/// A regular expression that is compiled on first use: a file may have a thousand, and a call needs
+/// a few. One that is too large matches everything.
 #[derive(Debug)]
 struct RulePattern {
     text: Box<str>,
@@ -66,18 +66,18 @@ struct PathPattern {
 enum PathBase {
     /// At the root of the file system.
     Root,
-    /// In the folder where the agent works.
+    /// In the agent's working directory.
     Cwd,
     /// Anywhere.
     Anywhere,
 }
 
-/// What shares the rules for editing files, and those for reading them.
+/// The tools that share the rules for editing files, and those for reading them.
 const EDITING: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 const READING: &[&str] = &["Read", "Grep", "Glob"];
 
 impl Rule {
-    /// Reads a rule; `None` if it is none.
+    /// Parses a rule; `None` if it is invalid.
     pub(super) fn parse(text: &str, home: Option<&str>) -> Option<Self> {
         let text = text.trim();
         let (tool, content) = match text.split_once('(') {
@@ -100,7 +100,7 @@ impl Rule {
         Some(Self { tool: tool_name::current(tool).into(), content })
     }
 
-    /// Whether it is about this event's call.
+    /// Whether it matches this event's call.
     pub(super) fn fits(&self, event: &Event) -> bool {
         let Some(tool) = event.text("tool_name").map(tool_name::claudes) else { return true };
         self.is_about(tool_name::current(tool)) && self.content.fits(event)
@@ -154,7 +154,7 @@ impl RuleContent {
     }
 }
 
-/// `git *`, `npm run test:*` or a whole command.
+/// Parses `git *`, `npm run test:*` or a whole command.
 fn command_pattern(content: &str) -> RulePattern {
     let content = words(content);
     let (stem, any_more) = match content.strip_suffix(":*").or(content.strip_suffix(" *")) {
@@ -183,7 +183,7 @@ impl PathPattern {
         };
         let path = path.trim_end_matches('/');
         let start = if base == PathBase::Anywhere { "(?:^|/)" } else { "^" };
-        // A folder stands for all that is in it.
+        // A folder includes everything in it.
         let regex = RulePattern::new(format!("(?s){start}{}(?:/.*)?$", path_regex(path)));
         Self { regex, base }
     }
@@ -193,7 +193,7 @@ impl PathPattern {
             let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
             rest.strip_prefix('/').map(str::to_owned)
         };
-        // What climbs out of a folder may lead anywhere.
+        // A path with `..` may lead anywhere.
         if path.split('/').any(|part| part == "..") {
             return true;
         }

@@ -1,14 +1,14 @@
 //! `disableAllHooks`: which hooks are switched off.
 //!
-//! Of the files that say something, the nearest one counts: the project's unshared settings, then the
-//! project's, then the user's. What a project switches off are its own hooks, and those of the
-//! user's that only look on: a cloned repository must not switch a user's guards off.
+//! Of the files that set it, the nearest counts: the project's local settings, then the project's,
+//! then the user's. A project switches off its own hooks and those of the user's hooks that cannot
+//! block: a cloned repository must not switch a user's guards off.
 
 use hookwright_config::ConfigFile;
 use hookwright_engine::hook::Layer;
 use hookwright_events::Power;
 
-/// What one file says.
+/// The value in one file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Switch {
     rank: Rank,
@@ -26,7 +26,7 @@ enum Rank {
 /// Who switched hooks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Off {
-    /// Nobody.
+    /// No file.
     No,
     /// A file of the project.
     ByProject,
@@ -35,7 +35,7 @@ pub(super) enum Off {
 }
 
 impl Switch {
-    /// What a file says.
+    /// The value in a file.
     pub(super) fn new(file: &ConfigFile, says: Option<bool>) -> Self {
         let is_local = file.path.file_name().is_some_and(|name| name == "settings.local.json");
         let rank = match file.layer {
@@ -47,7 +47,7 @@ impl Switch {
     }
 }
 
-/// Whose word counts.
+/// The setting that counts.
 pub(super) fn effective(switches: &[Switch]) -> Off {
     let nearest = switches.iter().filter(|switch| switch.says.is_some());
     match nearest.min_by_key(|switch| switch.rank) {

@@ -1,8 +1,8 @@
-//! What Claude Code calls its tools.
+//! Claude Code's names of tools.
 
 use hookwright_events::tool;
 
-/// Its own name for each tool of ours.
+/// Claude Code's name for each native tool name.
 const NAMES: &[(&str, &str)] = &[
     ("bash", "Bash"),
     ("read", "Read"),
@@ -13,7 +13,7 @@ const NAMES: &[(&str, &str)] = &[
     ("task", "Agent"),
 ];
 
-/// Names that it has had, and what they became.
+/// Old names, and the current ones.
 const LEGACY: &[(&str, &str)] = &[
     ("Task", "Agent"),
     ("KillShell", "TaskStop"),
@@ -25,10 +25,10 @@ const LEGACY: &[(&str, &str)] = &[
     ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
 ];
 
-/// Names that stand in our table beside those above, and are its own as well.
+/// Names in our table that are also Claude Code's own.
 const ALSO_ITS_OWN: &[&str] = &["MultiEdit", "Task"];
 
-/// The tool as Claude Code spells it; as it came, if Claude Code has none like it.
+/// Claude Code's name of the tool, or the given name if it has none.
 pub(super) fn claudes(name: &str) -> &str {
     let is_its_own = ALSO_ITS_OWN.contains(&name) || NAMES.iter().any(|(_, its)| *its == name);
     if is_its_own {
@@ -38,12 +38,12 @@ pub(super) fn claudes(name: &str) -> &str {
     NAMES.iter().find(|(known, _)| *known == ours).map_or(name, |(_, its)| its)
 }
 
-/// The name that a tool has today.
+/// The current name of a tool.
 pub(super) fn current(name: &str) -> &str {
     LEGACY.iter().find(|(old, _)| *old == name).map_or(name, |(_, now)| now)
 }
 
-/// The names that it has had before.
+/// The tool's old names.
 pub(super) fn earlier(name: &str) -> impl Iterator<Item = &'static str> {
     LEGACY.iter().filter(move |(_, now)| *now == name).map(|(old, _)| *old)
 }

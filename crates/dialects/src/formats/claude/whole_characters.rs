@@ -1,14 +1,14 @@
-//! Halves of characters, made whole.
+//! Repairs halves of characters.
 //!
-//! Claude Code's texts are of 16-bit units, and where it cuts one in the middle of a pair, its JSON
-//! holds half a character (`\ud83d` alone). JSON readers refuse that, and with it the whole event.
+//! Claude Code's texts are UTF-16, and if it cuts one inside a surrogate pair, its JSON contains
+//! half a character (`\ud83d` alone). JSON parsers reject that, and with it the whole event.
 
 use std::borrow::Cow;
 
-/// What stands in place of a half, as everywhere in Unicode.
+/// Replaces a half, as usual in Unicode.
 const REPLACEMENT: &str = "\\ufffd";
 
-/// The same JSON text, with U+FFFD in place of every half of a pair that stands alone.
+/// The same JSON text with U+FFFD for every unpaired surrogate.
 pub(super) fn whole_characters(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
@@ -25,7 +25,7 @@ pub(super) fn whole_characters(text: &str) -> Cow<'_, str> {
                 rest = &escape[6..];
                 continue;
             }
-            // The character behind the backslash belongs to it: `\\` must not begin another escape.
+            // The character after the backslash belongs to it: `\\` must not begin another escape.
             (None, _) => 1 + escape[1..].chars().next().map_or(0, char::len_utf8),
         };
         whole.push_str(&escape[..taken]);

@@ -1,6 +1,6 @@
-//! What stands in Code-Forge's files: `{"hooks": [entry, …]}`. An entry that cannot be used is left out
-//! with a warning and the others stay; a file that cannot be read has none; a file without `hooks`
-//! has none either, and that is no fault.
+//! Reads Code-Forge's files: `{"hooks": [entry, …]}`. An entry that cannot be used is skipped with
+//! a warning and the others stay. An unreadable file has no hooks. A file without `hooks` has none
+//! either, which is valid.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,8 +43,8 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
     .unwrap_or_else(|faults| loaded.leave_out(faults));
 }
 
-/// Hands over each entry of a file, in order, with what is wrong with it, until `take` has enough.
-/// The error is what keeps the whole file from being read.
+/// Passes each entry of a file, in order, with its faults to `take` until that returns. The error
+/// says why the whole file cannot be read.
 pub(super) fn each_entry(
     source: &Arc<SourceFile>,
     mut take: impl FnMut(&Node, Option<Checked>, Vec<Fault>) -> bool,

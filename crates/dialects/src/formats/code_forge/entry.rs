@@ -1,4 +1,4 @@
-//! [`Entry`]: one hook as it stands in Code-Forge's file, or as a program registers it.
+//! [`Entry`]: one hook of Code-Forge's file, or one that a program registers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 use super::POLICY;
 use super::pattern::ParsedPattern;
 
-/// How long a hook may take, in seconds: what is written beyond is taken for the nearest of these.
+/// Limits of a timeout, in seconds; values outside are clamped.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<f64> = 0.1..=300.0;
 
-/// One hook of Code-Forge's.
+/// A hook of Code-Forge.
 ///
 /// ```
 /// use hookwright_dialects::code_forge::Entry;
@@ -26,32 +26,32 @@ const TIMEOUT_SECONDS: std::ops::RangeInclusive<f64> = 0.1..=300.0;
 /// let written = json!({ "event": "tool:pre_execute:bash", "command": "./guard.sh", "enabled": true });
 /// let entry = Entry::from_json(&written).expect("it has all it needs");
 /// assert_eq!(entry, Entry::new("tool:pre_execute:bash", "./guard.sh"));
-/// // What is as it would be anyway is not written.
+/// // Defaults are not written.
 /// let short = json!({ "event": "tool:pre_execute:bash", "command": "./guard.sh" });
 /// assert_eq!(entry.to_json(), short);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The pattern of events that wake it.
+    /// The pattern of events that it runs at.
     pub event: String,
-    /// What it runs, in a shell.
+    /// Its shell command.
     pub command: String,
-    /// How long it may take, in seconds, between 0.1 and 300; 10 where this is open.
+    /// Its timeout in seconds, between 0.1 and 300; 10 by default.
     pub timeout: Option<f64>,
-    /// Where it runs, from the project root; the root itself where this is open.
+    /// Its working directory, relative to the project root; the root by default.
     pub working_dir: Option<String>,
-    /// What stands in its environment above everything else.
+    /// Variables that override all others.
     pub env: Vec<(String, String)>,
     /// Whether it runs at all.
     pub enabled: bool,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// Whatever else stands in the file: nobody reads it, and it is kept.
+    /// Other fields in the file, which are kept but not used.
     pub others: Map<String, Value>,
 }
 
 impl Entry {
-    /// A hook that runs this command when an event fits this pattern.
+    /// A hook that runs this command at events that match this pattern.
     pub fn new(event: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             event: event.into(),
@@ -65,24 +65,24 @@ impl Entry {
         }
     }
 
-    /// The same hook with another time limit, in seconds.
+    /// Sets the timeout, in seconds.
     #[must_use]
     pub fn timeout(self, seconds: f64) -> Self {
         Self { timeout: Some(seconds), ..self }
     }
 
-    /// The same hook, and what it is for.
+    /// Sets the description.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
     }
 
-    /// Reads a hook from its JSON, or says everything that is wrong with it.
+    /// Parses a hook from JSON, or returns all of its faults.
     pub fn from_json(value: &Value) -> Result<Self, Vec<Fault>> {
         Checked::of_json(value).map(|checked| checked.entry)
     }
 
-    /// The hook as JSON, without what is as it would be anyway.
+    /// The hook as JSON, without defaults.
     pub fn to_json(&self) -> Value {
         let mut written = Map::new();
         written.insert("event".into(), json!(self.event));
@@ -109,7 +109,7 @@ impl Entry {
         Value::Object(written)
     }
 
-    /// How long it may take, if it says nothing itself for as long as this.
+    /// Its timeout, or this default if it has none.
     pub(super) fn limit(&self, default: Option<Duration>) -> Duration {
         let default = default.unwrap_or(super::DEFAULT_TIMEOUT).as_secs_f64();
         let seconds = self.timeout.filter(|seconds| !seconds.is_nan()).unwrap_or(default);
@@ -118,7 +118,7 @@ impl Entry {
     }
 }
 
-/// A hook that can be used.
+/// A usable hook.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) entry: Entry,
@@ -129,7 +129,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Reads one element of `hooks`. `None` when it cannot be used; what is wrong is noted.
+    /// Reads one element of `hooks`. `None` if it is unusable; the faults are noted.
     pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Option<Self> {
         let before = notes.faults.len();
         let fields = notes.map(node, "a hook, an object with `event` and `command`")?;
@@ -146,7 +146,7 @@ impl Checked {
             read_field(&mut entry, field, notes);
         }
         let ((event, listening), command) = (listening?, command?);
-        // A part of the pattern that matches nothing leaves the others as they are.
+        // A part of the pattern that matches nothing does not affect the others.
         let vain = listening.in_vain.len();
         if notes.faults.len() > before + vain {
             return None;
@@ -157,7 +157,7 @@ impl Checked {
         Some(Self { entry, heard, pattern, command })
     }
 
-    /// Reads a hook that stands in no file.
+    /// Reads a hook that is not in a file.
     pub(super) fn of_json(value: &Value) -> Result<Self, Vec<Fault>> {
         let source = SourceFile { path: "hook".into(), text: value.to_string().into() };
         let source = Arc::new(source);
@@ -169,7 +169,7 @@ impl Checked {
         }
     }
 
-    /// The same for the engine.
+    /// The hook for the engine.
     pub(super) fn into_hook(self, id: String, source: HookSource, layer: Layer) -> Hook {
         let Self { entry, heard, pattern, command } = self;
         let literal = |text: &str| TextTemplate::of_dialect(text, POLICY.wire);
@@ -205,7 +205,7 @@ fn listening(node: &Node, notes: &mut Notes<'_>) -> Option<(String, ParsedPatter
     None
 }
 
-/// Whatever `null` stands for is as it would be anyway.
+/// `null` means the default.
 fn read_field(entry: &mut Entry, field: &Field, notes: &mut Notes<'_>) {
     let value = &field.value;
     match (&*field.key, &value.raw) {

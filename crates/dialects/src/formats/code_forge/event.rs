@@ -1,9 +1,9 @@
-//! What a hook of Code-Forge's reads: `FORGE_…` in its environment, and the event as JSON on standard
+//! The input of a Code-Forge hook: `FORGE_…` in its environment, and the event as JSON on standard
 //! input.
 //!
-//! Every field of the event's data is a variable, under the name that Code-Forge has for it. The names
-//! all begin with `FORGE_`, so that data cannot steer the shell, and none can take the place of the
-//! standard ones. Values are whole: nothing is cut, and line breaks stay.
+//! Every field of the event's data becomes a variable with Code-Forge's name. All names begin with
+//! `FORGE_`, so that data cannot control the shell, and none can replace a standard variable.
+//! Values are complete: nothing is cut, and line breaks stay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Map, Serializer, Value, json};
 
-/// Our name for a field of the data, and Code-Forge's.
+/// Hookwright's name of a data field, and Code-Forge's.
 const NAMES: &[(&str, &str)] = &[
     ("tool_input", "tool_args"),
     ("tool_response", "tool_result"),
@@ -32,10 +32,10 @@ const NAMES: &[(&str, &str)] = &[
     ("prompt", "user_input"),
 ];
 
-/// Fields that an event of Code-Forge's has beside its data.
+/// Fields of a Code-Forge event outside its data.
 const BESIDE: &[&str] = &["tool_name", "session_id", "timestamp", "cwd"];
 
-/// Names without `FORGE_` that commands may use as well, where no variable of ours is called so.
+/// Names without `FORGE_` that commands may also use, unless one of our variables has that name.
 const PLAIN: &[&str] = &[
     "EVENT_TYPE",
     "WORKING_DIR",
@@ -51,7 +51,7 @@ const PLAIN: &[&str] = &[
     "USER_INPUT",
 ];
 
-/// Standard variables whose value is a number, one of a few words, or a name that a program made.
+/// Standard variables whose value is a number, a keyword or a generated name.
 const PLAIN_VALUES: &[&str] = &[
     "EVENT",
     "EVENT_TYPE",
@@ -65,8 +65,8 @@ const PLAIN_VALUES: &[&str] = &[
     "PERM_LEVEL",
 ];
 
-/// The variables that hooks of Code-Forge's have at an event: `FORGE_EVENT`, `FORGE_TOOL_NAME`, …, as its
-/// `HookEvent.to_env` gives them. `working_dir` is where the agent works if the event does not say so.
+/// The variables of Code-Forge hooks at an event: `FORGE_EVENT`, `FORGE_TOOL_NAME`, …, as its
+/// `HookEvent.to_env` returns them. `working_dir` is used if the event names no working directory.
 ///
 /// ```
 /// use hookwright_dialects::code_forge::{to_env, to_json};
@@ -94,7 +94,7 @@ pub fn to_json(event: &Event) -> String {
     let seconds = event.data.get("timestamp").and_then(since_1970);
     let tool_name = event.text("tool_name").map(|name| tool::canonical(name.trim()));
     let session_id = event.text("session_id").or_else(|| event.text("session"));
-    // A list keeps the order in which Code-Forge has its fields.
+    // A list keeps Code-Forge's order of fields.
     let fields = [
         ("type", json!(event.name.as_str())),
         ("timestamp", json!(seconds)),
@@ -118,7 +118,7 @@ fn named(event: &Event, data: &Map<String, Value>, root: &Path) -> Vec<(String, 
     named
 }
 
-/// What a hook reads.
+/// The input of a hook.
 pub(super) fn input(reader: &WireReader<'_>) -> Input {
     let data = data(reader.event);
     let named = named(reader.event, &data, reader.root);
@@ -126,7 +126,7 @@ pub(super) fn input(reader: &WireReader<'_>) -> Input {
     for (name, value) in named {
         let plain = if name == "EVENT" { "EVENT_TYPE" } else { &*name };
         let known = PLAIN.iter().find(|known| **known == plain);
-        // Each copy takes room in the environment, so that only who asks for it gets it.
+        // Each copy takes space in the environment, so a hook gets only those that it mentions.
         if let Some(plain) = known.filter(|plain| is_mentioned(reader, plain)) {
             variables.push((Cow::Borrowed(plain), value.clone()));
         }
@@ -135,7 +135,7 @@ pub(super) fn input(reader: &WireReader<'_>) -> Input {
     Input { stdin: stdin(reader, data), variables }
 }
 
-/// What is known of a variable that [`input`] sets.
+/// The content of a variable that [`input`] sets.
 pub(super) fn variable(name: &str) -> Option<VariableContent> {
     let standard = match name.strip_prefix("FORGE_") {
         Some(rest) => rest,
@@ -148,13 +148,13 @@ pub(super) fn variable(name: &str) -> Option<VariableContent> {
     })
 }
 
-/// Whether a value of the event may be too large for an environment, or be one that none can hold.
+/// Whether a value of the event may be too large for an environment, or invalid in one.
 pub(super) fn may_not_fit(event: &Event) -> bool {
     let all = spaced(&Value::Object(event.data.clone()));
     all.len() > ENV_VALUE_BYTES_MAX || all.contains("\\u0000")
 }
 
-/// The variables that no data can take the place of.
+/// The variables that data cannot replace.
 fn standard(event: &Event, root: &Path) -> Vec<(String, String)> {
     let field = |name: &str| event.data.get(name).map(text).filter(|text| !text.is_empty());
     let session = field("session_id").or_else(|| field("session")).unwrap_or_default();
@@ -171,7 +171,7 @@ fn standard(event: &Event, root: &Path) -> Vec<(String, String)> {
     named
 }
 
-/// The event's data by Code-Forge's names.
+/// The event's data under Code-Forge's names.
 fn data(event: &Event) -> Map<String, Value> {
     let mut data = Map::new();
     for (field, value) in &event.data {
@@ -200,7 +200,7 @@ fn is_mentioned(reader: &WireReader<'_>, name: &str) -> bool {
     matches!(&reader.hook.action, Action::Shell(shell) if shell.command.mentions(name))
 }
 
-/// The line that native hooks read, with `type` and `data` behind it.
+/// The line that native hooks get, followed by `type` and `data`.
 fn stdin(reader: &WireReader<'_>, data: Map<String, Value>) -> String {
     const OURS: [&str; 2] = ["type", "data"];
     let mut event = Cow::Borrowed(reader.event);
@@ -213,7 +213,7 @@ fn stdin(reader: &WireReader<'_>, data: Map<String, Value>) -> String {
     format!("{flat},\"type\":{name},\"data\":{}}}\n", Value::Object(data))
 }
 
-/// When it happened, in seconds since 1970, as Code-Forge counts.
+/// The event's time in seconds since 1970, as in Code-Forge.
 fn seconds(timestamp: &Value) -> String {
     since_1970(timestamp).map_or_else(|| text(timestamp), |seconds| format!("{seconds:?}"))
 }
@@ -227,7 +227,7 @@ fn since_1970(timestamp: &Value) -> Option<f64> {
     }
 }
 
-/// A value as text: text as it is, nothing for null, anything else as JSON.
+/// A value as text: text unchanged, null as empty, anything else as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -236,7 +236,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// JSON as Code-Forge writes it, `{"command": "ls", "n": 1}`: guards look for such texts with `grep`.
+/// JSON in Code-Forge's spacing, `{"command": "ls", "n": 1}`: guards search it with `grep`.
 fn spaced(value: &Value) -> String {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Spaced);

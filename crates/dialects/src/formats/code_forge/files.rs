@@ -1,17 +1,17 @@
-//! Where Code-Forge's files are. Its documents say `src/forge`, its program `forge`; both are read,
-//! the user's before the project's.
+//! The paths of Code-Forge's files. Its documentation says `src/forge`, its program `forge`; both
+//! are read, the user's before the project's.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Location, Whereabouts};
 
-/// In the user's folder for configuration, in the order in which they are read.
+/// In the user's configuration folder, in reading order.
 const OF_USER: [&str; 2] = ["src/forge/hooks.json", "forge/hooks.json"];
 
-/// In a project, in the order in which they are read.
+/// In a project, in reading order.
 const OF_PROJECT: [&str; 2] = [".src/forge/hooks.json", ".forge/hooks.json"];
 
-/// Every file, in the order in which they are read.
+/// Every file, in reading order.
 pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
     let of_user = of_user(whereabouts).into_iter().map(Location::of_user);
     of_user.chain(of_project(whereabouts).map(Location::of_project)).collect()
@@ -28,7 +28,7 @@ pub(super) fn of_project(whereabouts: &Whereabouts<'_>) -> [PathBuf; 2] {
     OF_PROJECT.map(|name| whereabouts.project.join(name))
 }
 
-/// Whether a file is one of Code-Forge's, by its path alone.
+/// Whether a file belongs to Code-Forge, by its path alone.
 pub(super) fn owns(path: &Path) -> bool {
     path.ends_with("forge/hooks.json") || path.ends_with(".forge/hooks.json")
 }

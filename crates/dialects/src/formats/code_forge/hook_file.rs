@@ -1,7 +1,7 @@
-//! Code-Forge's files as a whole, for programs: reading their hooks, and saving them.
+//! Reads and saves whole Code-Forge files, for programs.
 //!
-//! A file is replaced at once or not at all. Whatever else stands in it is kept: other keys, and
-//! entries that cannot be read, which somebody still has to fix.
+//! A file is replaced atomically. Everything else in it is kept: other keys, and unreadable
+//! entries, which the user still has to fix.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -18,56 +18,56 @@ use super::entry::{Checked, Entry};
 use super::files;
 use crate::Whereabouts;
 
-/// The user's hooks, and what had to be left out.
+/// The user's hooks, and the faults of skipped ones.
 pub fn load_global(whereabouts: &Whereabouts<'_>) -> (Vec<Entry>, Vec<Fault>) {
     entries(checked(&files::of_user(whereabouts)))
 }
 
-/// The project's hooks, and what had to be left out.
+/// The project's hooks, and the faults of skipped ones.
 pub fn load_project(whereabouts: &Whereabouts<'_>) -> (Vec<Entry>, Vec<Fault>) {
     entries(checked(&files::of_project(whereabouts)))
 }
 
-/// Saves the user's hooks; from now on these are all that he has. Returns the file.
+/// Replaces the user's hooks. Returns the file.
 pub fn save_global(whereabouts: &Whereabouts<'_>, hooks: &[Entry]) -> Result<PathBuf, SaveError> {
     save(&files::of_user(whereabouts), hooks)
 }
 
-/// Saves the project's hooks; from now on these are all that it has. Returns the file.
+/// Replaces the project's hooks. Returns the file.
 pub fn save_project(whereabouts: &Whereabouts<'_>, hooks: &[Entry]) -> Result<PathBuf, SaveError> {
     save(&files::of_project(whereabouts), hooks)
 }
 
-/// The hooks that there are before anybody has written one: none.
+/// The default hooks: none.
 pub fn default_hooks() -> Vec<Entry> {
     Vec::new()
 }
 
-/// Why hooks were not saved. The file is as it was.
+/// Why hooks were not saved. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// Nobody knows where the user's files are.
+    /// The location of the user's files is unknown.
     #[error("the user's configuration folder does not exist")]
     NoFolder,
-    /// What stands there is not Code-Forge's.
+    /// The file is not in Code-Forge's format.
     #[error("{}: expected an object with a list `hooks`: {cause}", path.display())]
     NotTheirs {
         /// The file.
         path: PathBuf,
-        /// What stands in the way.
+        /// What is wrong with the file.
         cause: String,
     },
-    /// The system does not let us.
+    /// The system reports an error.
     #[error("{}: {cause}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// The hooks of those of these files that are there, and what had to be left out.
+/// The hooks of the existing files, and the faults of skipped ones.
 pub(super) fn checked(paths: &[PathBuf]) -> (Vec<Checked>, Vec<Fault>) {
     let (mut hooks, mut left_out) = (Vec::new(), Vec::new());
     for path in paths.iter().filter(|path| path.exists()) {
@@ -89,12 +89,12 @@ fn entries((hooks, left_out): (Vec<Checked>, Vec<Fault>)) -> (Vec<Entry>, Vec<Fa
     (hooks.into_iter().map(|checked| checked.entry).collect(), left_out)
 }
 
-/// Saves hooks into the first of these files that is there, else into the first. Where there are
-/// several, the others lose theirs: they would be read twice.
+/// Saves hooks into the first existing file, else into the first path. Other existing files lose
+/// their hooks, which would be read twice.
 fn save(paths: &[PathBuf], hooks: &[Entry]) -> Result<PathBuf, SaveError> {
     let there: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
     let first = there.first().copied().or(paths.first()).ok_or(SaveError::NoFolder)?;
-    // All are read before one is written, so that a fault in any leaves all as they were.
+    // Read all before writing one, so that a fault in any leaves all unchanged.
     let others = there.iter().skip(1).map(|path| Ok((*path, file_of(path)?)));
     let others: Vec<(&PathBuf, Map<String, Value>)> = others.collect::<Result<_, _>>()?;
     write(first, with_hooks(file_of(first)?, hooks))?;
@@ -104,7 +104,7 @@ fn save(paths: &[PathBuf], hooks: &[Entry]) -> Result<PathBuf, SaveError> {
     Ok(first.clone())
 }
 
-/// What stands in a file now.
+/// The file's current content.
 fn file_of(path: &Path) -> Result<Map<String, Value>, SaveError> {
     let not_theirs = |cause: String| SaveError::NotTheirs { path: path.to_owned(), cause };
     let text = match fs::read_to_string(path) {
@@ -120,7 +120,7 @@ fn file_of(path: &Path) -> Result<Map<String, Value>, SaveError> {
     }
 }
 
-/// The file with these hooks, and with those of its own that nobody can read.
+/// The file with these hooks and its own unreadable entries.
 fn with_hooks(mut file: Map<String, Value>, hooks: &[Entry]) -> Map<String, Value> {
     let mut all: Vec<Value> = hooks.iter().map(Entry::to_json).collect();
     if let Some(Value::Array(before)) = file.get("hooks") {
@@ -141,14 +141,14 @@ fn is_readable(entry: &Value) -> bool {
     whole.is_ok() && readable
 }
 
-/// Replaces a file at once. A link stays a link.
+/// Replaces a file atomically. A symbolic link stays a link.
 fn write(path: &Path, file: Map<String, Value>) -> Result<(), SaveError> {
     let unwritable = |cause| SaveError::Unwritable { path: path.to_owned(), cause };
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let replace = || -> io::Result<()> {
         let folder = target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        // As an editor would make it; what is there keeps its permissions.
+        // Default permissions for a new file; an existing one keeps its own.
         let new = Permissions::from_mode(0o666);
         let mut draft = tempfile::Builder::new().permissions(new).tempfile_in(folder)?;
         let mut text = serde_json::to_string_pretty(&file)?;

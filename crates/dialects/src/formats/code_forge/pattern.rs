@@ -1,9 +1,10 @@
-//! Where an entry listens: `tool:pre_execute`, `tool:*`, `tool:pre_execute:bash`, `tool:*:write`,
-//! `*:bash`, a list with commas, `*`.
+//! An entry's pattern of events: `tool:pre_execute`, `tool:*`, `tool:pre_execute:bash`,
+//! `tool:*:write`, `*:bash`, a comma-separated list, `*`.
 //!
-//! A pattern is compared with the event's name and, where a tool is, with the name, a colon and the
-//! tool. `*` crosses `:`, `?` and `[…]` work, and case counts. A tool is tried as its agent calls it
-//! and under our name, which is Code-Forge's: a pattern for `bash` wakes for the tool `Bash` as well.
+//! A pattern is compared with the event's name and, if there is a tool, with the name, a colon and
+//! the tool. `*` also matches `:`, `?` and `[…]` work, and case matters. Both the agent's name of
+//! the tool and the native one, which is Code-Forge's, are tried: a pattern for `bash` also matches
+//! the tool `Bash`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,19 +16,19 @@ use hookwright_engine::{Glob, is_glob, nearest};
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventSpec};
 
-/// What a pattern's text says.
+/// A parsed pattern.
 #[derive(Debug, Default)]
 pub(super) struct ParsedPattern {
-    /// Where it listens.
+    /// The events that it matches.
     pub(super) pattern: Pattern,
-    /// The parts that some event can match, as they are written.
+    /// The parts that some event can match, as written.
     pub(super) heard: String,
-    /// Parts of it that can match no event, and where they stand.
+    /// The parts that no event can match, with their positions.
     pub(super) in_vain: Vec<(Range<usize>, FaultKind)>,
 }
 
 impl ParsedPattern {
-    /// Reads a pattern. Nothing between commas is no fault.
+    /// Parses a pattern. Empty parts between commas are ignored.
     pub(super) fn read(text: &str) -> Self {
         let mut listening = Self::default();
         let mut at = 0;
@@ -48,7 +49,7 @@ impl ParsedPattern {
         listening
     }
 
-    /// Whether any event can wake it.
+    /// Whether any event can match.
     pub(super) fn hears_anything(&self) -> bool {
         !self.heard.is_empty()
     }
@@ -64,7 +65,7 @@ impl ParsedPattern {
             && !tool.is_empty()
             && !is_glob(tool)
         {
-            // Found by its tool, then asked: the index knows no case.
+            // Found by its tool, then compared again: the index ignores case.
             let by_name = Matcher::Named(Box::new([tool.into()]));
             let exactly = Tools { globs: Vec::new(), literal: Some(tool.into()) };
             let exactly = Matcher::Foreign(Arc::new(exactly));
@@ -114,7 +115,7 @@ impl ParsedPattern {
     }
 }
 
-/// The event that a third part stands behind, and that part.
+/// The event before a third part, and that part.
 fn with_tool(part: &str) -> Option<(&'static EventSpec, &str)> {
     EVENTS.iter().find_map(|event| Some((event, part.strip_prefix(event.name)?.strip_prefix(':')?)))
 }
@@ -123,12 +124,12 @@ fn has_tool(event: &EventSpec) -> bool {
     event.subject == Some("tool_name")
 }
 
-/// The tools that a pattern looks at.
+/// The tools that a pattern matches.
 #[derive(Debug)]
 struct Tools {
-    /// Whatever fits one of these.
+    /// Tools that match one of these.
     globs: Vec<Glob>,
-    /// Exactly this name, also where it reads as a glob.
+    /// Exactly this name, even if it contains glob characters.
     literal: Option<Box<str>>,
 }
 
@@ -150,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// As the index asks: the points of this event.
+    /// As the index queries: the points of this event.
     fn wakes(pattern: &str, event: &str, tool: Option<&str>) -> bool {
         let event = Event::named(event, json!({ "tool_name": tool })).expect("known");
         let listening = ParsedPattern::read(pattern);

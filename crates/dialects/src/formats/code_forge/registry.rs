@@ -1,7 +1,7 @@
-//! [`Registry`]: Code-Forge's hooks for a program of Rust: those of its files, and those that the
-//! program registers for as long as it runs.
+//! [`Registry`]: Code-Forge's hooks for a Rust program: those of its files, and those that the
+//! program registers while it runs.
 //!
-//! The registry keeps hooks and knows which of them an event wakes; running them is the engine's.
+//! The registry keeps hooks and finds those that match an event; the engine runs them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,9 @@ pub struct Registry {
     environment: Environment,
     default_timeout: Duration,
     registered: Vec<Registered>,
-    /// Where each hook stands in `registered`, by its id.
+    /// Index of each hook in `registered`, by id.
     places: HashMap<String, usize>,
-    /// The same hooks behind an index.
+    /// The same hooks, indexed by event.
     set: HookSet,
 }
 
@@ -67,10 +67,10 @@ struct Registered {
     hook: Hook,
 }
 
-/// Where a hook is kept.
+/// Where a hook is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptIn {
-    /// Nowhere: it is there until the session ends.
+    /// Not stored: it lasts until the session ends.
     ForTheSession,
     /// In the user's file.
     Globally,
@@ -78,57 +78,57 @@ pub enum KeptIn {
     InTheProject,
 }
 
-/// What follows when a hook fails.
+/// What happens when a hook fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// The hooks behind it do not run.
+    /// The following hooks do not run.
     Stop,
-    /// All run.
+    /// The following hooks run.
     GoOn,
 }
 
 /// Why a hook was not registered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RegistrationError {
-    /// It cannot be used.
+    /// The hook is unusable.
     #[error("{}", faults.iter().map(|fault| fault.kind.to_string()).collect::<Vec<_>>().join("; "))]
     Faults {
-        /// Everything that is wrong with it.
+        /// All of its faults.
         faults: Vec<Fault>,
     },
-    /// There are too many.
+    /// The registry is full.
     #[error(transparent)]
     Full(#[from] Full),
 }
 
-/// How one hook ended.
+/// Result of one hook.
 #[derive(Debug, Clone)]
 pub struct HookResult {
     /// The hook.
     pub hook: Entry,
-    /// Its exit code, if it ended by itself.
+    /// Its exit code, if it exited by itself.
     pub exit_code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub stderr: String,
     /// How long it ran.
     pub duration: Duration,
-    /// It ran past its time limit, and was ended.
+    /// Whether it exceeded its timeout and was killed.
     pub timed_out: bool,
-    /// Why it did not run to its end: no such command, the time limit, a signal.
+    /// Why it did not finish: command not found, timeout, signal.
     pub error: Option<String>,
-    /// What this hook alone asks of the host: a block with its reason, rewritten input, contexts.
+    /// This hook's own decision: a block with its reason, rewritten input, contexts.
     pub decision: Decision,
 }
 
 impl HookResult {
-    /// It ran to its end, and that was exit code 0.
+    /// Whether it finished with exit code 0.
     pub fn success(&self) -> bool {
         self.exit_code == Some(0) && self.error.is_none()
     }
 
-    /// It did not object: what kept it from running to its end is logged and stops nobody.
+    /// Whether it did not block: a hook that cannot finish is logged and blocks nothing.
     pub fn should_continue(&self) -> bool {
         let objects = matches!(
             self.decision.verdict,
@@ -139,8 +139,8 @@ impl HookResult {
 }
 
 impl Registry {
-    /// A registry without hooks, for the project at this folder. Commands inherit this environment,
-    /// as a rule `std::env::vars_os()`.
+    /// An empty registry for the project in this folder. Commands inherit this environment, usually
+    /// `std::env::vars_os()`.
     pub fn new<N, V>(
         root: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (N, V)>,
@@ -160,79 +160,78 @@ impl Registry {
         }
     }
 
-    /// How long hooks may take from now on that do not say so themselves.
+    /// Sets the timeout of hooks that do not set their own.
     pub fn set_default_timeout(&mut self, timeout: Duration) {
         self.default_timeout = timeout;
     }
 
-    /// Registers a hook behind the others, until the session ends.
+    /// Appends a hook, until the session ends.
     pub fn register(&mut self, entry: Entry) -> Result<(), RegistrationError> {
         let checked = Checked::of_json(&entry.to_json());
         let checked = checked.map_err(|faults| RegistrationError::Faults { faults })?;
         Ok(self.add(checked, KeptIn::ForTheSession)?)
     }
 
-    /// Registers the user's hooks, and says what had to be left out.
+    /// Registers the user's hooks, and returns the faults of skipped ones.
     pub fn load_global(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
         self.load(&files::of_user(whereabouts), KeptIn::Globally)
     }
 
-    /// Registers the project's hooks, and says what had to be left out.
+    /// Registers the project's hooks, and returns the faults of skipped ones.
     pub fn load_project(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
         self.load(&files::of_project(whereabouts), KeptIn::InTheProject)
     }
 
-    /// Registers the user's hooks, then the project's, and says what had to be left out.
+    /// Registers the user's hooks, then the project's, and returns the faults of skipped ones.
     pub fn load_all(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
         let mut left_out = self.load_global(whereabouts)?;
         left_out.extend(self.load_project(whereabouts)?);
         Ok(left_out)
     }
 
-    /// Saves the hooks that are kept in the user's file. Returns the file.
+    /// Saves the hooks that belong to the user's file. Returns the file.
     pub fn save_global(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
         hook_file::save_global(whereabouts, &self.kept(KeptIn::Globally))
     }
 
-    /// Saves the hooks that are kept in the project's file. Returns the file.
+    /// Saves the hooks that belong to the project's file. Returns the file.
     pub fn save_project(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
         hook_file::save_project(whereabouts, &self.kept(KeptIn::InTheProject))
     }
 
-    /// Keeps a registered hook elsewhere from now on; every hook with exactly this pattern. Whether
-    /// there was one.
+    /// Changes where every hook with exactly this pattern is stored. Returns whether there was one.
     pub fn keep(&mut self, pattern: &str, kept: KeptIn) -> bool {
         let found = self.registered.iter_mut().filter(|one| one.entry.event == pattern);
         found.map(|one| one.kept = kept).count() > 0
     }
 
-    /// Takes every hook with exactly this pattern out. Whether there was one.
+    /// Removes every hook with exactly this pattern. Returns whether there was one.
     pub fn unregister(&mut self, pattern: &str) -> bool {
         self.retain(|one| one.entry.event != pattern)
     }
 
-    /// Takes the hooks out that were there for the session only.
+    /// Removes the hooks that last for the session only.
     pub fn end_session(&mut self) {
         self.retain(|one| one.kept != KeptIn::ForTheSession);
     }
 
-    /// Takes all hooks out.
+    /// Removes all hooks.
     pub fn clear(&mut self) {
         self.retain(|_| false);
     }
 
-    /// Every hook, in the order in which they were registered.
+    /// Every hook, in the order of registration.
     pub fn hooks(&self) -> impl Iterator<Item = &Entry> {
         self.registered.iter().map(|one| &one.entry)
     }
 
-    /// The hooks that this event wakes, in the order in which they run.
+    /// The hooks that this event matches, in running order.
     pub fn hooks_at(&self, event: &Event) -> Vec<&Entry> {
         self.woken(event).into_iter().map(|one| &one.entry).collect()
     }
 
-    /// Runs the hooks that this event wakes, one after the other. A hook that fails is news in its
-    /// result, never an error.
+    /// Runs the hooks that this event matches, one after the other. A failing hook is reported in
+    /// its result, never as an error.
     pub async fn execute(&self, event: &Event, on_failure: AfterFailure) -> Vec<HookResult> {
         let mut results = Vec::new();
         for one in self.woken(event) {
@@ -290,15 +289,15 @@ impl Registry {
         those.map(|one| one.entry.clone()).collect()
     }
 
-    /// Whether any had to go.
+    /// Whether any was removed.
     fn retain(&mut self, stays: impl Fn(&Registered) -> bool) -> bool {
         let before = std::mem::take(&mut self.registered);
         let all = before.len();
         (self.places, self.set) = (HashMap::new(), HookSet::new());
         for mut one in before.into_iter().filter(stays) {
-            // Numbered anew, so that none meets the number of one to come.
+            // Renumbered, so that no later hook gets the same id.
             one.hook.id = format!("registered/{}#{}", one.entry.event, self.registered.len());
-            // There are no more of them than before.
+            // There are no more of them than before, so this cannot fail.
             let _ = self.place(one);
         }
         self.registered.len() < all

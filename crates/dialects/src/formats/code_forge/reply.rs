@@ -1,11 +1,11 @@
-//! What the end of a hook of Code-Forge's means.
+//! The meaning of a Code-Forge hook's outcome.
 //!
-//! | it | before a tool, request, permission, prompt | elsewhere |
+//! | the hook | before a tool, request, permission, prompt | elsewhere |
 //! |---|---|---|
-//! | exits with 0 | go on; a JSON object it prints is an answer | the same |
-//! | exits with anything else | blocked; standard output says why | a warning |
-//! | exits with 126 or 127: no such command | logged, go on | the same |
-//! | cannot start, times out, dies by a signal | logged, go on | the same |
+//! | exits with 0 | continue; a JSON object on standard output is an answer | the same |
+//! | exits with another code | blocked; standard output is the reason | a warning |
+//! | exits with 126 or 127: command not found | logged, continue | the same |
+//! | cannot start, times out, is killed by a signal | logged, continue | the same |
 
 use hookwright_engine::NativeWire;
 use hookwright_engine::answer::{self, AnswerReading};
@@ -17,7 +17,7 @@ use hookwright_events::{
 
 use super::event;
 
-/// Events of Code-Forge's whose hooks can block. At others that can block, its hooks only look on.
+/// Code-Forge's events that hooks can block. At other blockable events its hooks block nothing.
 pub(super) const CAN_BLOCK: &[EventName] = &[
     EventName::TOOL_PRE_EXECUTE,
     EventName::LLM_PRE_REQUEST,
@@ -26,7 +26,7 @@ pub(super) const CAN_BLOCK: &[EventName] = &[
     EventName::USER_PROMPT_SUBMIT,
 ];
 
-/// What an outcome means.
+/// The meaning of an outcome.
 pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
     let can_block = CAN_BLOCK.contains(&at.event.name);
     match outcome {
@@ -40,7 +40,7 @@ pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
             blocked(*code, output, at)
         }
         Outcome::Process(ProcessOutcome::Exited { code, output }) => warned(*code, output, at),
-        // A guard that could not look at a value because of its size has not let it pass.
+        // A guard that could not check a value because of its size has not allowed it.
         Outcome::Process(ProcessOutcome::NotStarted { cause })
             if can_block && event::may_not_fit(at.event) =>
         {
@@ -54,7 +54,7 @@ pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
     }
 }
 
-/// All is well, and standard error is a warning.
+/// Success, with standard error as a warning.
 fn with_warning(meaning: Meaning, output: &Output) -> Meaning {
     if meaning.status != Status::Success || meaning.reason.is_some() {
         return meaning;
@@ -89,11 +89,11 @@ fn warned(code: i32, output: &Output, at: At<'_>) -> Meaning {
     Meaning { status: Status::Failed, reason: Some(reason), answer, may_retry: true }
 }
 
-/// What a failing hook's output asks for, and whether the whole of it is the answer.
+/// The restrictions in a failing hook's output, and whether all of it is the answer.
 fn restricting(output: &Output, at: At<'_>) -> (Answer, bool) {
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
         AnswerReading::Whole(answer) => {
-            // Why something would be allowed is no reason to block it.
+            // The reason of an allow is not a reason to block.
             let allows = answer.decision == Some(AnswerDecision::Allow);
             let reason = answer.reason.clone().filter(|_| !allows);
             (Answer { reason, ..answer.restricting() }, true)
@@ -108,7 +108,7 @@ fn answered(answer: Answer, at: At<'_>) -> Meaning {
         .meaning(&Outcome::Function(FunctionOutcome::Answered { answer: Box::new(answer) }), at)
 }
 
-/// The last line says best what is the matter.
+/// The last line usually explains the failure best.
 fn last_line(stderr: &str) -> Option<String> {
     const CHARS_MAX: usize = 200;
     let line = stderr.lines().map(str::trim).rfind(|line| !line.is_empty())?;

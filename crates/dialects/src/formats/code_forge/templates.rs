@@ -1,10 +1,10 @@
-//! Hooks to begin with, as Code-Forge brings them. They are written so that they work there as well.
+//! Hooks to start with, as Code-Forge ships them. They also work in Code-Forge itself.
 
 use hookwright_events::EventName;
 
 use super::Entry;
 
-/// A template's name, and the hook that it makes.
+/// A template's name, and a function that creates its hook.
 pub type EntryTemplate = (&'static str, fn() -> Entry);
 
 /// Every template, by its name.
@@ -20,7 +20,7 @@ pub fn named(name: &str) -> Option<Entry> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
 }
 
-/// A line for every event, in `~/.config/forge/events.log`.
+/// Appends a line for every event to `~/.config/forge/events.log`.
 pub fn log_all() -> Entry {
     let command = "folder=\"${XDG_CONFIG_HOME:-$HOME/.config}/forge\"; mkdir -p \"$folder\" && \
                    printf '%s %s %s\\n' \"$FORGE_TIMESTAMP\" \"$FORGE_EVENT\" \"${FORGE_TOOL_NAME:-}\" \
@@ -28,7 +28,7 @@ pub fn log_all() -> Entry {
     Entry::new("*", command).description("Log all events")
 }
 
-/// A message on the desktop when a session begins.
+/// Shows a desktop notification when a session begins.
 pub fn notify_session_start() -> Entry {
     let command = "if command -v notify-send > /dev/null; then \
                    notify-send 'Code-Forge' 'Session started'; fi";
@@ -36,7 +36,7 @@ pub fn notify_session_start() -> Entry {
         .description("Desktop notification on session start")
 }
 
-/// A commit after every file that is written.
+/// Commits after every written file.
 pub fn git_auto_commit() -> Entry {
     let command = "git add -A && { git diff --cached --quiet || \
                    git commit -q -m \"Auto-save after $FORGE_TOOL_NAME\"; }";
@@ -45,7 +45,7 @@ pub fn git_auto_commit() -> Entry {
         .description("Auto-commit on file writes")
 }
 
-/// No command with `sudo` in it.
+/// Blocks commands with `sudo`.
 pub fn block_sudo() -> Entry {
     let command = "if printf '%s' \"$FORGE_TOOL_ARGS\" | grep -qw sudo; then \
                    echo 'Blocked: sudo commands not allowed'; exit 1; fi";

@@ -1,9 +1,8 @@
-//! What stands in `.iteratr.hooks.yml`: under `hooks` six points, each a list of commands.
+//! Reads `.iteratr.hooks.yml`: six points under `hooks`, each a list of commands.
 //!
-//! iteratr reads the file whole or not at all, so a value of the wrong kind anywhere leaves all of it
-//! out, with a warning. Keys that it does not know it does not see, nor does it look at `version`.
-//! Only a command in which a value would be evaluated by the shell is left out alone: iteratr would
-//! run it.
+//! iteratr reads the whole file or nothing, so a value of the wrong type anywhere skips the file,
+//! with a warning. Unknown keys and `version` are ignored. A command in which the shell would
+//! evaluate a value as code is skipped alone, although iteratr would run it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,18 +28,18 @@ const POINTS: [&str; 6] = [
     "on_error",
 ];
 
-/// Here nobody is left to read what a hook pipes.
+/// At this point no agent is left to read piped output.
 const LAST_POINT: &str = "session_end";
 
-/// How the ids of its hooks begin.
+/// Prefix of its hooks' ids.
 const STEM: &str = "iteratr";
 
-/// One command, as the file has it.
+/// One command of the file.
 struct CommandFields<'n> {
     node: &'n Node,
-    /// Its place in the list of its point.
+    /// Its index in the list of its point.
     number: usize,
-    /// A text that says something.
+    /// A non-empty text.
     command: Node,
     timeout: Option<Duration>,
     pipe_output: bool,
@@ -69,7 +68,7 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
     }
 }
 
-/// Every point that has commands. What is null is as good as not there.
+/// Every point that has commands. Null counts as missing.
 fn points<'n>(
     root: &'n Node,
     notes: &mut Notes<'_>,
@@ -86,7 +85,7 @@ fn points<'n>(
     POINTS.into_iter().filter_map(of_point).collect()
 }
 
-/// One command; `None` where there is none to run.
+/// One command; `None` if there is nothing to run.
 fn entry<'n>(node: &'n Node, number: usize, notes: &mut Notes<'_>) -> Option<CommandFields<'n>> {
     let fields = fields(node, "a hook, a map with `command`", notes);
     let timeout = field(fields, "timeout").and_then(|node| timeout(node, notes));
@@ -106,8 +105,7 @@ fn field<'n>(fields: &'n [Field], key: &str) -> Option<&'n Node> {
     fields.iter().find(|field| &*field.key == key).map(|field| &field.value)
 }
 
-/// Whole seconds; the part behind the point is dropped. What is not more than 0 stands for the
-/// default.
+/// Whole seconds; fractions are dropped. Zero and less mean the default.
 fn timeout(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
     let seconds = match node.raw {
         Raw::Null => 0,
@@ -122,7 +120,7 @@ fn timeout(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(WAIT_MAX))
 }
 
-/// `true`, or one of the words that stood for it in older YAML, which iteratr's reader takes.
+/// `true`, or one of its synonyms in older YAML, which iteratr's parser accepts.
 fn yes(node: &Node, notes: &mut Notes<'_>) -> bool {
     match &node.raw {
         Raw::Null => false,
@@ -132,7 +130,7 @@ fn yes(node: &Node, notes: &mut Notes<'_>) -> bool {
     }
 }
 
-/// A text; `true` and `7` are commands as well. Nothing, or only blanks, runs nothing.
+/// A text; `true` and `7` are commands as well. An empty or blank text runs nothing.
 fn command(node: &Node, notes: &mut Notes<'_>) -> Option<Node> {
     if matches!(node.raw, Raw::Null) {
         return None;
@@ -144,7 +142,7 @@ fn command(node: &Node, notes: &mut Notes<'_>) -> Option<Node> {
     (!text.trim().is_empty()).then(|| Node { at: node.at, raw: Raw::Text(text.into()) })
 }
 
-/// Makes hooks of entries.
+/// Turns entries into hooks.
 struct Adding<'a> {
     file: Arc<Path>,
     path: Arc<Path>,

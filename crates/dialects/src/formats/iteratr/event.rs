@@ -1,5 +1,5 @@
-//! What an iteratr hook is told: its five `{{names}}`. Each has a value only at its own points and is
-//! empty elsewhere, whatever our event holds.
+//! The input of an iteratr hook: its five `{{names}}`. Each has a value only at its own points and
+//! is empty elsewhere, whatever the event contains.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use hookwright_events::{Event, EventName, EventSpec};
 /// A `{{name}}`.
 struct Name {
     name: &'static str,
-    /// The variable of ours with the same value.
+    /// The native variable with the same value.
     variable: &'static str,
-    /// Where it has a value; none stands for all events.
+    /// The events at which it has a value; empty means all.
     events: &'static [EventName],
 }
 
@@ -38,7 +38,7 @@ fn told(name: &str, event: &EventName) -> Option<&'static Name> {
     NAMES.iter().find(|known| known.name == name).filter(is_told)
 }
 
-/// Exactly these names, without a blank between the braces; any other text stays as it is.
+/// Exactly these names, without a space inside the braces; any other text stays literal.
 pub(super) fn reference(name: &str) -> Reference {
     match NAMES.iter().any(|known| known.name == name) {
         true => Reference::Scalar,
@@ -46,7 +46,7 @@ pub(super) fn reference(name: &str) -> Reference {
     }
 }
 
-/// The value of such a name at an event.
+/// The value of a name at an event.
 pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
     let told = told(name, &event.name);
     // Our fields have the same names.
@@ -57,7 +57,7 @@ pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
     })
 }
 
-/// The variable of ours with the same value at an event.
+/// The native variable with the same value at an event.
 pub(super) fn variable(name: &str, event: &'static EventSpec) -> Option<&'static str> {
     told(name, &event.into()).map(|told| told.variable)
 }

@@ -1,4 +1,4 @@
-//! Where iteratr's file is: in the project, and nowhere else.
+//! The path of iteratr's file, which is only in the project.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! What the end of an iteratr hook means: success, or text about what went wrong. It decides nothing,
-//! whatever it prints and whichever code it exits with.
+//! The meaning of an iteratr hook's outcome: success, or text about the failure. It decides
+//! nothing, whatever its output and exit code.
 //!
-//! The texts are iteratr's own, to the letter: agents and people's prompts know them. One thing is
-//! fixed: what a hook wrote to standard error before its time was over is not lost.
+//! The texts are exactly iteratr's, because agents and prompts rely on them. One thing is fixed:
+//! standard error of a hook that timed out is not lost.
 
 use hookwright_engine::policy::Meaning;
 use hookwright_engine::why_not;
@@ -27,7 +27,7 @@ pub(super) fn meaning(outcome: &Outcome) -> Meaning {
     Meaning { status, reason, answer: Answer::default(), may_retry }
 }
 
-/// What the agent reads of a hook that pipes its output.
+/// The piped text that the agent gets.
 pub(super) fn piped_output(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Process(ProcessOutcome::Exited { code: 0, output })
@@ -57,7 +57,7 @@ pub(super) fn piped_output(outcome: &Outcome) -> String {
         | Outcome::Person(PersonOutcome::Unanswered { .. }) => {
             failed(&why_not(outcome).unwrap_or_default(), &Output::default())
         }
-        // The session is being ended, or there was nothing that could print.
+        // The session is ending, or nothing ran that could print.
         Outcome::Process(ProcessOutcome::Interrupted { .. })
         | Outcome::Function(FunctionOutcome::Answered { .. })
         | Outcome::Person(PersonOutcome::Decided { .. }) => String::new(),
@@ -75,8 +75,7 @@ fn failed(how: &str, output: &Output) -> String {
     format!("[Hook command failed: {how}]\n{}", printed(output))
 }
 
-/// The words in which Go, and so iteratr, names a signal that ended a command; by Linux's numbers,
-/// which other systems share where the low ones are concerned.
+/// Go's, and so iteratr's, name of a signal, by Linux's numbers. Other systems share the low ones.
 fn signal_name(signal: i32) -> String {
     let name = match signal {
         1 => "hangup",

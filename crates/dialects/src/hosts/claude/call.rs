@@ -1,11 +1,11 @@
-//! What Claude Code sends, as events of ours.
+//! Reads Claude Code's input as native events.
 
 use hookwright_events::EventName;
 
 use crate::claude::{HookInput, InputError, OtherAgentsEvent};
 use crate::hosts::{HostCall, HostReply, UnreadableCall};
 
-/// Reads what Claude Code sends, or another agent that sends its events.
+/// Parses the input of Claude Code, or of another agent that sends its events.
 pub(super) fn read(sent: &str) -> Result<HostCall, UnreadableCall> {
     match HookInput::parse(sent) {
         Ok(input) => Ok(input.into_event().into()),
@@ -27,8 +27,8 @@ fn unreadable(error: &InputError) -> UnreadableCall {
     }
 }
 
-/// What another agent is told that calls us as Claude Code does. Where hooks could have blocked, this
-/// blocks, since none has looked.
+/// The reply to another agent that calls us as Claude Code does. It blocks if hooks could have
+/// blocked, since none has run.
 fn refusal(event: &OtherAgentsEvent) -> HostReply {
     let agent = event.agent;
     let reason = format!(

@@ -1,4 +1,4 @@
-//! What each event of Claude Code's can carry back from a hook, and how long it waits for one.
+//! What each of Claude Code's events can carry back, and how long Claude Code waits for a hook.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hookwright_events::EventName;
 use crate::claude::default_timeout;
 use crate::hosts::{Capability, Deny};
 
-/// An event at which hooks only look on, and are not heard.
+/// An event whose hooks get no answer across.
 const fn unheard(name: &'static str) -> Capability {
     Capability { message: false, ..Capability::new(name, Deny::Never) }
 }
@@ -69,7 +69,7 @@ pub static ALL: &[Capability] = &[
     unheard("MessageDisplay"),
 ];
 
-/// What an event can carry back. One that is newer than this program carries a message.
+/// What an event can carry back. An unknown one carries a message.
 pub(super) fn of_event(name: &EventName) -> Capability {
     let claudes = name.hook_event_name();
     ALL.iter()
@@ -78,12 +78,12 @@ pub(super) fn of_event(name: &EventName) -> Capability {
         .unwrap_or(Capability::new("", Deny::Never))
 }
 
-/// What an event can carry back of which only the exit code is understood.
+/// What an event can carry back if only the exit code is understood.
 pub(super) fn by_exit_code() -> Capability {
     Capability::new("", Deny::ExitCode)
 }
 
-/// How long a command may take at this event before Claude Code ends it and goes on without it.
+/// How long a command may take at this event before Claude Code kills it and continues.
 pub(super) fn patience(name: &EventName) -> Duration {
     default_timeout(&name.hook_event_name())
 }

@@ -1,8 +1,8 @@
-//! A decision of ours in the form that Claude Code expects at an event.
+//! Writes a decision in Claude Code's format.
 //!
-//! What an event cannot carry becomes the next safer thing that it can (an ask that no person could be
-//! asked is a deny; at a stop, where a deny would keep the agent going, it is none), and the user is
-//! told.
+//! What an event cannot carry becomes the next safer thing that it can, and the user is told: if no
+//! person can be asked, an ask becomes a deny, except at a stop, where a deny would keep the agent
+//! going.
 
 use hookwright_events::{Decision, Event, Power, Verdict};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::claude::answer::{
 };
 use crate::hosts::{Capability, Deny, HostReply};
 
-/// The decision of our hooks at this event, as Claude Code reads it.
+/// The decision at this event, in Claude Code's format.
 pub(super) fn reply_to(event: &Event, decision: &Decision) -> HostReply {
     let writing = ReplyWriter {
         event,
@@ -27,28 +27,28 @@ pub(super) fn reply_to(event: &Event, decision: &Decision) -> HostReply {
     writing.reply()
 }
 
-/// What this very event can carry back.
+/// What this particular event can carry back.
 fn capability_of(event: &Event) -> Capability {
     let known = capabilities::of_event(&event.name);
     match event.text("hook_event_name") {
-        // A tool call under a name that is not known here: every agent understands exit code 2.
+        // A tool call with an unknown event name: every agent understands exit code 2.
         Some(name) if known.deny == Deny::Permission && name != known.event => {
             capabilities::by_exit_code()
         }
         // Claude Code gives every call an id. Other agents that send its events don't, and let the
-        // tool run when they are told to ask.
+        // tool run if the answer is ask.
         _ if event.text("tool_use_id") == Some("") => Capability { ask: false, ..known },
         _ => known,
     }
 }
 
-/// A reply that is being written.
+/// Builds a reply.
 struct ReplyWriter<'a> {
     event: &'a Event,
     decision: &'a Decision,
     can: Capability,
     output: SyncHookOutput,
-    /// What cannot be carried; the user is told.
+    /// What the event cannot carry, for a message to the user.
     lost: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl ReplyWriter<'_> {
         }
     }
 
-    /// Why the operation must not happen, if the verdict comes to that at this event.
+    /// The reason to refuse the operation, if the verdict amounts to that at this event.
     fn refusal(&mut self) -> Option<String> {
         match &self.decision.verdict {
             Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
@@ -93,13 +93,14 @@ impl ReplyWriter<'_> {
             Verdict::Stop { reason } | Verdict::Abort { reason } => {
                 let reason = said(reason);
                 self.halt(&reason);
-                // Where the end could be missed, what was announced does not happen either.
+                // If the event cannot end the turn, refuse the announced operation as well.
                 self.can_refuse().then_some(reason)
             }
         }
     }
 
-    /// Whether a refusal that no hook has spoken out is safe. At a stop it would keep the agent going.
+    /// Whether refusing is safe although no hook asked for it. At a stop it would keep the agent
+    /// going.
     fn can_refuse(&self) -> bool {
         self.can.deny.prevents() && self.event.name.power() == Power::Blocks
     }
@@ -114,7 +115,8 @@ impl ReplyWriter<'_> {
         }
     }
 
-    /// What the agent is told. At a stop it would go on because of it, so only a block tells it more.
+    /// The agent's context. At a stop it would keep the agent going, so it is sent only with a
+    /// block.
     fn context(&mut self, refuses: bool) -> Option<String> {
         let piped = self.decision.piped_output.trim_end();
         let texts: Vec<&str> = self
@@ -145,7 +147,7 @@ impl ReplyWriter<'_> {
     }
 
     fn takes_input(&self) -> bool {
-        // A permission prompt takes new input with a yes alone.
+        // A permission prompt accepts new input only with an allow.
         let says_yes = matches!(self.decision.verdict, Verdict::Allow { .. });
         match self.can.deny {
             Deny::Permission => self.can.rewrite,
@@ -171,7 +173,7 @@ impl ReplyWriter<'_> {
         fitting
     }
 
-    /// What is said against it outside of `hookSpecificOutput`.
+    /// Writes the refusal outside of `hookSpecificOutput`.
     fn refuse(&mut self, reason: &str) {
         match self.can.deny {
             Deny::Decision | Deny::Beside | Deny::ExitCode => {
@@ -182,7 +184,7 @@ impl ReplyWriter<'_> {
         }
     }
 
-    /// What is said within it.
+    /// Writes `hookSpecificOutput`.
     fn add_specific(
         &mut self,
         refusal: Option<&str>,
@@ -264,7 +266,7 @@ impl ReplyWriter<'_> {
         }
     }
 
-    /// The answer in place of the user's. None leaves the question to the user, as an ask wants it.
+    /// The answer instead of the user's. `None` leaves the question to the user, as an ask intends.
     fn prompt_answer(
         &self,
         refusal: Option<&str>,
@@ -298,7 +300,7 @@ impl ReplyWriter<'_> {
     }
 
     fn stdout(&self) -> String {
-        // There, what is printed is the path of the work tree.
+        // Standard output of this event is the path of the work tree.
         if self.output.is_nothing() || self.can.event == "WorktreeCreate" {
             return String::new();
         }
@@ -308,8 +310,8 @@ impl ReplyWriter<'_> {
     }
 }
 
-/// New output in the form that the tool's own has. Claude Code drops any other form in silence, so a
-/// text takes the place of what a command printed. `None` where a text has no such place.
+/// New output in the form of the tool's own. Claude Code drops any other form without a message, so
+/// a text replaces what a command printed. `None` if the form has no place for a text.
 fn fitting_output(output: Value, response: Option<&Value>) -> Option<Value> {
     let (Value::String(text), Some(Value::Object(fields))) = (&output, response) else {
         return Some(output);
@@ -327,12 +329,12 @@ fn fitting_output(output: Value, response: Option<&Value>) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
-/// Something that says something.
+/// The value, unless it is empty.
 fn filled<T: Default + PartialEq>(output: T) -> Option<T> {
     Some(output).filter(|output| *output != T::default())
 }
 
-/// Claude Code's own words where a block has no reason.
+/// The reason, or Claude Code's default text.
 fn said(reason: &str) -> String {
     if reason.trim().is_empty() { "Blocked by hook".into() } else { reason.to_owned() }
 }

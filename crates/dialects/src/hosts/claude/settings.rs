@@ -1,4 +1,4 @@
-//! Settings that make an agent call `hookwright hook claude`: where they are, and what is in them.
+//! Settings that make an agent call `hookwright hook claude`: their paths and their content.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,10 @@ fn settings_of_codex(whereabouts: &Whereabouts<'_>, environment: &Environment) -
     std::iter::once(of_project).chain(of_user).collect()
 }
 
-/// How long the hooks of a session's end may take. Without this, Claude Code waits a moment only.
+/// Timeout of the hooks of `SessionEnd`. Without it, Claude Code waits only 1.5 seconds.
 const SESSION_END_SECONDS: u32 = 30;
 
-/// An entry for each event that has a name of ours. A tool call is blocked also when the program is
+/// An entry for each event with a native name. A tool call is blocked even if the program is
 /// missing or crashes.
 pub(super) fn to_install(program: &str) -> Value {
     let mut hooks = Map::new();

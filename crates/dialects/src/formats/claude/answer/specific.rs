@@ -1,4 +1,4 @@
-//! [`HookSpecificOutput`]: what a hook's answer says that only its own event knows.
+//! [`HookSpecificOutput`]: the part of an answer that belongs to one event only.
 
 use hookwright_events::{Answer, AnswerDecision};
 use serde::{Deserialize, Serialize};
@@ -6,70 +6,70 @@ use serde_json::{Map, Value};
 
 use crate::claude::event::base::PermissionUpdate;
 
-/// What a hook's answer says that only its own event knows, by that event's name.
+/// The part of an answer that belongs to one event only, tagged with the event's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "hookEventName")]
 pub enum HookSpecificOutput {
-    /// Whether the tool runs, and with what.
+    /// Whether the tool runs, and with which input.
     PreToolUse(PreToolUseOutput),
-    /// What the agent reads of the tool's result.
+    /// Changes of the tool's result.
     PostToolUse(PostToolUseOutput),
-    /// What the agent reads beside the error.
+    /// Context beside the error.
     PostToolUseFailure(ContextOutput),
-    /// What the agent reads before its next request.
+    /// Context before the agent's next request.
     PostToolBatch(ContextOutput),
-    /// What the agent reads beside the prompt.
+    /// Context beside the prompt.
     UserPromptSubmit(UserPromptOutput),
-    /// What the agent reads beside the command.
+    /// Context beside the command.
     UserPromptExpansion(UserPromptOutput),
-    /// What the session begins with.
+    /// The session's initial context and settings.
     SessionStart(SessionStartOutput),
-    /// Context, which newer versions do not read.
+    /// Context, which newer versions ignore.
     Setup(ContextOutput),
-    /// What the subagent begins with.
+    /// The subagent's initial context.
     SubagentStart(ContextOutput),
-    /// What the agent goes on with.
+    /// Context that makes the agent continue.
     Stop(ContextOutput),
-    /// What the subagent goes on with.
+    /// Context that makes the subagent continue.
     SubagentStop(ContextOutput),
-    /// Context, which newer versions do not read.
+    /// Context, which newer versions ignore.
     Notification(ContextOutput),
-    /// The answer in place of the user's.
+    /// The answer to a permission prompt, instead of the user's.
     PermissionRequest(PermissionRequestOutput),
     /// Whether the agent may try again.
     PermissionDenied(PermissionDeniedOutput),
     /// Whether the model changes.
     PreModelSwitch(ModelSwitchOutput),
-    /// What the new model reads.
+    /// Context for the new model.
     PostModelSwitch(ContextOutput),
-    /// The answer in place of the user's.
+    /// The answer to an MCP server's question, instead of the user's.
     Elicitation(ElicitationOutput),
-    /// The answer in place of the one that the user gave.
+    /// Replaces the answer that the user gave.
     ElicitationResult(ElicitationOutput),
-    /// Which files are watched.
+    /// The files to watch.
     CwdChanged(WatchOutput),
-    /// Which files are watched.
+    /// The files to watch.
     FileChanged(WatchOutput),
-    /// Where the work tree is.
+    /// The path of the work tree.
     WorktreeCreate(WorktreeOutput),
-    /// What is shown instead.
+    /// The text to show instead.
     MessageDisplay(MessageDisplayOutput),
 }
 
-/// Whether a tool runs, and with what.
+/// Whether a tool runs, and with which input.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PreToolUseOutput {
-    /// Whether it runs.
+    /// The decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_decision: Option<PermissionDecision>,
-    /// Why.
+    /// The reason of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_decision_reason: Option<String>,
-    /// Its input, in place of the one it was called with.
+    /// Replaces the tool's input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Map<String, Value>>,
-    /// For the agent.
+    /// Context for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
 }
@@ -78,13 +78,13 @@ pub struct PreToolUseOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionDecision {
-    /// It does, and nobody is asked.
+    /// It runs without asking the user.
     Allow,
-    /// It does not.
+    /// It does not run.
     Deny,
-    /// The user is asked.
+    /// The user decides.
     Ask,
-    /// The program that drives the session is asked, later.
+    /// The program that drives the session decides later.
     Defer,
 }
 
@@ -98,20 +98,20 @@ impl From<PermissionDecision> for AnswerDecision {
     }
 }
 
-/// What the agent reads of a tool's result.
+/// Changes of a tool's result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PostToolUseOutput {
-    /// For the agent.
+    /// Context for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
-    /// For the classifier of the automatic mode.
+    /// Text for the classifier of the automatic mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classifier_context: Option<String>,
-    /// The result, in place of the tool's own.
+    /// Replaces the tool's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_tool_output: Option<Value>,
-    /// The same, as it was written before.
+    /// The same under its old name.
     #[serde(rename = "updatedMCPToolOutput", skip_serializing_if = "Option::is_none")]
     pub updated_mcp_tool_output: Option<Value>,
 }
@@ -120,43 +120,43 @@ pub struct PostToolUseOutput {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextOutput {
-    /// For the agent.
+    /// Context for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
 }
 
-/// What an agent reads beside a prompt.
+/// Context beside a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserPromptOutput {
-    /// For the agent.
+    /// Context for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
-    /// What the session is called from now on.
+    /// New title of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
-    /// A blocked prompt is not shown again.
+    /// Whether to hide a blocked prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_original_prompt: Option<bool>,
 }
 
-/// What a session begins with.
+/// A session's initial context and settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionStartOutput {
-    /// For the agent.
+    /// Context for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
-    /// A first prompt, where nobody types one.
+    /// A first prompt, for sessions without a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_user_message: Option<String>,
-    /// What the session is called.
+    /// Title of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
-    /// Files whose changes are told.
+    /// Files whose changes cause events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch_paths: Option<Vec<String>>,
-    /// Skills are read again.
+    /// Whether to read the skills again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reload_skills: Option<bool>,
 }
@@ -164,32 +164,32 @@ pub struct SessionStartOutput {
 /// The answer to a permission prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionRequestOutput {
-    /// Yes or no.
+    /// The decision.
     pub decision: PermissionAnswer,
 }
 
-/// Yes or no to a permission prompt.
+/// A decision about a permission prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionAnswer {
-    /// Which of both.
+    /// Allow or deny.
     pub behavior: Behavior,
-    /// With yes: the tool's input, in place of the one it was called with.
+    /// If allowed: replaces the tool's input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Map<String, Value>>,
-    /// With yes: what changes for later.
+    /// If allowed: changes of the permissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_permissions: Option<Vec<PermissionUpdate>>,
-    /// With no: why.
+    /// If denied: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// With no: the turn ends.
+    /// If denied: whether the turn ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<bool>,
 }
 
 impl PermissionAnswer {
-    /// Yes.
+    /// Allows the call.
     pub fn allow() -> Self {
         Self {
             behavior: Behavior::Allow,
@@ -200,27 +200,27 @@ impl PermissionAnswer {
         }
     }
 
-    /// No, and why.
+    /// Denies the call, with a reason.
     pub fn deny(message: impl Into<String>) -> Self {
         Self { behavior: Behavior::Deny, message: Some(message.into()), ..Self::allow() }
     }
 }
 
-/// Yes or no.
+/// Allow or deny.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Behavior {
-    /// Yes.
+    /// Allow.
     Allow,
-    /// No.
+    /// Deny.
     Deny,
 }
 
-/// Whether an agent may try again what was denied.
+/// Whether an agent may retry a denied call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PermissionDeniedOutput {
-    /// It may.
+    /// Whether it may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<bool>,
 }
@@ -229,60 +229,60 @@ pub struct PermissionDeniedOutput {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelSwitchOutput {
-    /// Whether it does.
+    /// The decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_decision: Option<PermissionDecision>,
-    /// Why.
+    /// The reason of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_decision_reason: Option<String>,
 }
 
-/// An answer to a server's question.
+/// An answer to an MCP server's question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ElicitationOutput {
-    /// What is answered.
+    /// The kind of answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ElicitationAction>,
-    /// What was asked for.
+    /// The requested values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Map<String, Value>>,
 }
 
-/// What is answered to a server's question.
+/// Kinds of answers to an MCP server's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElicitationAction {
-    /// What was asked for.
+    /// Sends the requested values.
     Accept,
-    /// No.
+    /// Refuses to answer.
     Decline,
-    /// Nothing.
+    /// Gives no answer.
     Cancel,
 }
 
-/// Which files are watched.
+/// The files to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WatchOutput {
-    /// Files whose changes are told.
+    /// Files whose changes cause events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch_paths: Option<Vec<String>>,
 }
 
-/// Where a work tree is.
+/// The path of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorktreeOutput {
-    /// There.
+    /// The path.
     pub worktree_path: String,
 }
 
-/// What is shown instead of a message.
+/// Replaces a message that is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MessageDisplayOutput {
-    /// This.
+    /// The text to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_content: Option<String>,
 }

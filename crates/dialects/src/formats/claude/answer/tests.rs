@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Answers of every kind, each with the event that it is for.
+/// Answers of every kind, each with its event.
 fn answers() -> Vec<(&'static str, Value)> {
     let specific = |event: &str, fields: Value| {
         let mut all = json!({ "hookEventName": event });

@@ -1,17 +1,17 @@
-//! [`CaughtPanics`]: a future whose panics reach nobody but as a message.
+//! [`CaughtPanics`]: a future that turns panics into errors.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use hookwright_engine::catch_panic;
 
-/// A member's future. Empty once it has ended.
+/// A member's future; empty once it has ended.
 pub(super) struct CaughtPanics<T> {
     future: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
 
 impl<T> CaughtPanics<T> {
-    /// Makes the future, or gives the message of the panic in which that ended.
+    /// Creates the future, or returns the message of a panic in `make`.
     pub(super) fn start(
         make: impl FnOnce() -> Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> Result<Self, String> {
@@ -30,7 +30,7 @@ impl<T> Future for CaughtPanics<T> {
             Err(message) => Err(message),
         };
         let future = self.future.take();
-        // What it has said counts, however it goes.
+        // Its answer counts even if dropping it panics.
         let _ = catch_panic(|| drop(future));
         Poll::Ready(polled)
     }

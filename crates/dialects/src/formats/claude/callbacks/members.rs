@@ -1,4 +1,4 @@
-//! [`Members`]: the functions and commands of one group, run one by one, and their answers as one.
+//! [`Members`]: runs the functions and commands of one group, and combines their answers.
 
 use std::fmt;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::claude::answer::HookOutput;
 use crate::claude::event::HookInput;
 use crate::claude::reply::ClaudeWire;
 
-/// One function or command, whatever its input is.
+/// One function or command, whatever its input type.
 pub(super) struct Member {
     call: Box<Calling>,
 }
@@ -28,35 +28,35 @@ pub(super) struct Member {
 type Answering = Pin<Box<dyn Future<Output = Result<MemberSaid, CallbackFailure>> + Send>>;
 type Calling = dyn Fn(HookInput, MemberCall) -> Answering + Send + Sync;
 
-/// What a member said at its end.
+/// A member's result.
 enum MemberSaid {
     Answer(Box<Answer>),
-    /// What it has started goes on without it.
+    /// Its work continues without it.
     GoesOn,
-    /// A command whose time was over, which is that of its group or what it asked for itself.
+    /// A command that exceeded its group's time limit or its own.
     TooLate,
 }
 
-/// What becomes of the group after a member.
+/// How the group continues after a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     GoesOn,
-    /// The member's work goes on without it.
+    /// The member's work continues without it.
     WentAsync,
     TooLate,
 }
 
-/// What a member is told beside the event.
+/// A member's input.
 struct MemberCall {
     call: EngineCall,
     cancelled: CancellationToken,
     leaving: Leaving,
-    /// Until when the group has time.
+    /// The end of the group's time.
     deadline: Instant,
     is_strict: bool,
 }
 
-/// By which a member goes to the background, with the time that it has from then on.
+/// Sends a member to the background, with a new time limit.
 #[derive(Debug, Clone)]
 pub(super) struct Leaving {
     sender: UnboundedSender<Duration>,
@@ -65,7 +65,7 @@ pub(super) struct Leaving {
 impl Leaving {
     pub(super) fn go_async(&self, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
-        // The member has ended, or is in the background already, if nothing listens.
+        // If the receiver is gone, the member has ended or is already in the background.
         let _ = self.sender.send(time);
     }
 }
@@ -103,7 +103,7 @@ impl Member {
         Self { call: Box::new(call) }
     }
 
-    /// A command, which reads and answers what a command hook of Claude Code's does.
+    /// A command with the input and output of Claude Code's command hooks.
     pub(super) fn command(shell: Shell) -> Self {
         let shell = Arc::new(shell);
         let call = move |_: HookInput, told: MemberCall| -> Answering {
@@ -112,7 +112,7 @@ impl Member {
                 let MemberCall { mut call, cancelled, leaving, deadline, is_strict } = told;
                 call.cancelled = cancelled;
                 let time = deadline.saturating_duration_since(Instant::now());
-                // It is ended by the time that its own line asks for.
+                // Its own first line sets its time limit.
                 let went_async = || leaving.go_async(Some(ASYNC_TIMEOUT_MAX));
                 let outcome = call.run(&shell, time, went_async).await;
                 heard(&outcome, &call.event, is_strict)
@@ -122,7 +122,7 @@ impl Member {
     }
 }
 
-/// What the end of a command means.
+/// The meaning of a command's outcome.
 fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<MemberSaid, CallbackFailure> {
     let at = At { event, power: event.name.power(), awaited: true };
     let meaning = ClaudeWire { is_strict }.meaning(outcome, at);
@@ -137,7 +137,7 @@ fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<MemberSaid
     }
 }
 
-/// The members of one group, and what they share.
+/// The members of one group.
 #[derive(Debug)]
 pub(super) struct Members {
     pub(super) all: Vec<Member>,
@@ -145,15 +145,15 @@ pub(super) struct Members {
     pub(super) blocks_on_failure: bool,
 }
 
-/// Events at which somebody waits for what is then not done.
+/// Events at which a timeout blocks, because a tool or a prompt is waiting.
 const TOO_LATE_BLOCKS: &[EventName] = &[EventName::TOOL_PRE_EXECUTE, EventName::USER_PROMPT_SUBMIT];
 
-/// How a member ended; the outer error is the message of a panic.
+/// How a member ended; the outer error is a panic's message.
 type MemberEnd = Result<Result<MemberSaid, CallbackFailure>, String>;
 
 impl Members {
-    /// What the group answers. Where a member goes to the background, the others answer now, and what
-    /// it says at its end comes late.
+    /// The group's answer. If a member goes to the background, the others answer now, and its own
+    /// answer comes late.
     pub(super) async fn answer(
         self: Arc<Self>,
         call: EngineCall,
@@ -167,12 +167,12 @@ impl Members {
             Ok(answer) => answer,
             Err(failure) => Answer::deny(failure.cause()),
         };
-        // Each member in the background minds its own time.
+        // Each member in the background has its own time limit.
         call.answer_now(answer, Some(ASYNC_TIMEOUT_MAX));
         later.gathered(&call.event).await.answer(false)
     }
 
-    /// Runs the members one by one; those that go to the background run on beside the others.
+    /// Runs the members one by one; those in the background run beside the others.
     async fn run(&self, call: &EngineCall, later: &mut Later) -> GroupAnswers {
         let deadline = Instant::now() + self.timeout;
         let input = HookInput::of_event(&call.event, "");
@@ -219,7 +219,7 @@ impl Members {
     }
 }
 
-/// The members in the background. They end when this is dropped.
+/// The members in the background. Dropping this ends them.
 #[derive(Default)]
 struct Later {
     went_async: bool,
@@ -243,7 +243,7 @@ impl Later {
         });
     }
 
-    /// What they say, once all have ended.
+    /// Their answers, once all have ended.
     async fn gathered(mut self, event: &Event) -> GroupAnswers {
         let mut gathered = GroupAnswers::default();
         while let Some(ended) = self.running.join_next().await {
@@ -254,7 +254,7 @@ impl Later {
                     }
                 }
                 Ok(None) => gathered.failed(&too_late(event)),
-                // Panics are contained, and nothing aborts a task while this is here.
+                // Panics are caught, and no task is aborted while this exists.
                 Err(error) => gathered.failed(&error.to_string()),
             }
         }
@@ -266,7 +266,7 @@ fn too_late(event: &Event) -> String {
     format!("{} hook did not respond before its timeout", event.name.hook_event_name())
 }
 
-/// What the members have said so far.
+/// The answers so far.
 #[derive(Default)]
 struct GroupAnswers {
     whole: Answer,
@@ -275,7 +275,7 @@ struct GroupAnswers {
 }
 
 impl GroupAnswers {
-    /// Adds what a member said at its end.
+    /// Adds a member's result.
     fn ended(&mut self, ended: MemberEnd) -> After {
         match ended {
             Ok(Ok(MemberSaid::Answer(answer))) => self.add(*answer),
@@ -322,7 +322,7 @@ impl GroupAnswers {
         }
     }
 
-    /// A failure that blocks takes nothing back: a deny or an end counts with its own reason.
+    /// A failure that blocks does not replace a deny or an end, which keep their own reason.
     fn answer(self, blocks_on_failure: bool) -> Result<Answer, CallbackFailure> {
         let Self { mut whole, messages, failure } = self;
         let refuses = whole.stop || whole.decision == Some(AnswerDecision::Deny);

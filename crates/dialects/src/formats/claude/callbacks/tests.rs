@@ -52,7 +52,7 @@ fn context(text: &str) -> HookOutput {
     .into()
 }
 
-/// A group whose members answer these, in order.
+/// A group whose members give these answers, in order.
 fn saying(outputs: impl IntoIterator<Item = HookOutput>) -> Group<PreToolUse> {
     outputs.into_iter().fold(Group::all(), |group, output| {
         group.then(move |_| {
@@ -202,7 +202,7 @@ async fn groups_run_at_once_and_answer_in_order() {
         Group::all().then(move |_: Call<PreToolUse>| {
             let meeting = Arc::clone(&meeting);
             async move {
-                // Only if both run at the same time does either come back.
+                // Returns only if both run at the same time.
                 meeting.wait().await;
                 Ok(context(text))
             }
@@ -249,7 +249,7 @@ async fn the_last_rewrite_and_every_other_field_of_the_members_reach_the_host() 
     );
 }
 
-/// An engine with a shell, in a folder of its own.
+/// An engine with a shell, in a temporary folder.
 fn engine_with_shell(hook: Hook) -> (tempfile::TempDir, Engine) {
     let folder = tempfile::tempdir().unwrap();
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]

@@ -1,4 +1,4 @@
-//! [`TypedInput`]: the events whose input has a type of its own.
+//! [`TypedInput`]: the events with a typed input.
 
 use crate::claude::event::HookInput;
 use crate::claude::event::agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
@@ -9,10 +9,10 @@ use crate::claude::event::tool::{PermissionRequest, PostToolUse, PostToolUseFail
 
 /// The input of one event.
 pub trait TypedInput: Sized + Send + 'static {
-    /// The event's name, as Claude Code has it.
+    /// Claude Code's name of the event.
     const NAME: &'static str;
 
-    /// The input, if it is this event's.
+    /// The input, if it belongs to this event.
     fn from_input(input: HookInput) -> Option<Self>;
 }
 
@@ -29,7 +29,7 @@ macro_rules! typed {
             }
         })*
 
-        /// Every event that has a type.
+        /// Every event with a typed input.
         #[cfg(test)]
         pub(super) const ALL: &[&str] = &[$(stringify!($event)),*];
     };

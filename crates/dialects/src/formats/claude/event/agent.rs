@@ -1,4 +1,4 @@
-//! What Claude Code tells of subagents, teams and their tasks.
+//! Events of subagents, teams and their tasks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use super::base::{BackgroundTask, Base, SessionCron};
 /// A subagent begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubagentStart {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// The subagent.
+    /// The subagent's id.
     pub agent_id: String,
     /// Its kind.
     pub agent_type: String,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -23,28 +23,28 @@ pub struct SubagentStart {
 /// A subagent is about to stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubagentStop {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// A stop was blocked before, and this asks again.
+    /// Whether an earlier stop was blocked, so that the agent asks again.
     pub stop_hook_active: bool,
-    /// The subagent.
+    /// The subagent's id.
     pub agent_id: String,
-    /// Its transcript; empty where the agent does not say.
+    /// Its transcript; empty if the agent sends none.
     #[serde(default)]
     pub agent_transcript_path: String,
     /// Its kind; empty for those that Claude Code starts for itself.
     pub agent_type: String,
-    /// What it said last.
+    /// Its last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_assistant_message: Option<String>,
-    /// What still runs.
+    /// Tasks that are still running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_tasks: Option<Vec<BackgroundTask>>,
-    /// What will be prompted later.
+    /// Scheduled prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_crons: Option<Vec<SessionCron>>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -52,14 +52,14 @@ pub struct SubagentStop {
 /// An agent of a team has nothing left to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TeammateIdle {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
     /// The agent.
     pub teammate_name: String,
     /// Its team.
     pub team_name: String,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -67,23 +67,23 @@ pub struct TeammateIdle {
 /// A task is about to be marked completed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskCompleted {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
     /// The task.
     pub task_id: String,
-    /// What it is called.
+    /// Its title.
     pub task_subject: String,
-    /// What it says.
+    /// Its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_description: Option<String>,
-    /// Whose it is.
+    /// The agent that has the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teammate_name: Option<String>,
     /// That agent's team.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_name: Option<String>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }

@@ -1,28 +1,28 @@
-//! [`Base`]: what stands in every event that Claude Code tells of; [`PermissionMode`], [`Effort`] and
-//! other values that several events share.
+//! [`Base`]: the fields of every event; [`PermissionMode`], [`Effort`] and other values that
+//! several events share.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What stands in every event, in the order in which Claude Code writes it.
+/// The fields of every event, in Claude Code's order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Base {
-    /// The session; empty where the agent does not say.
+    /// The session's id; empty if the agent sends none.
     #[serde(default)]
     pub session_id: String,
-    /// The session's transcript, as JSON lines; empty where the agent does not say.
+    /// The session's transcript, as JSON lines; empty if the agent sends none.
     #[serde(default)]
     pub transcript_path: String,
-    /// Where the agent works; empty where the agent does not say.
+    /// The agent's working directory; empty if the agent sends none.
     #[serde(default)]
     pub cwd: String,
-    /// The prompt being worked on; absent before the first.
+    /// The id of the current prompt; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// How the session asks for permission; absent where no tool is about to run.
+    /// When the session asks for permission; absent if no tool is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
-    /// The subagent in which it happens.
+    /// The subagent that sends the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// That subagent's kind, or the kind that the session was started as.
@@ -31,54 +31,54 @@ pub struct Base {
     /// How hard the model thinks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// The event's name, as Claude Code writes it.
+    /// Claude Code's name of the event.
     pub hook_event_name: String,
 }
 
-/// How a session asks for permission.
+/// When a session asks for permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// It asks where a rule does not answer.
+    /// Asks unless a rule decides.
     Default,
-    /// Nothing is changed.
+    /// Changes nothing.
     Plan,
-    /// Edits need no question.
+    /// Edits without asking.
     AcceptEdits,
-    /// A classifier answers.
+    /// A classifier decides.
     Auto,
-    /// What would be asked is denied.
+    /// Denies instead of asking.
     DontAsk,
-    /// Nothing is asked.
+    /// Never asks.
     BypassPermissions,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }
 
-/// How hard the model thinks.
+/// How much the model thinks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// `low`, `medium`, `high`…
     pub level: String,
-    /// What else stands there.
+    /// Other fields.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Where an MCP tool comes from.
+/// The server of an MCP tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct McpServer {
     /// The server's name.
     pub name: String,
     /// Who configured it: `user`, `project`, `plugin`… An open set.
     pub source: String,
-    /// What else stands there.
+    /// Other fields.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Something that still runs when the agent wants to stop.
+/// A task that is still running when the agent wants to stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundTask {
     /// Its id.
@@ -86,91 +86,91 @@ pub struct BackgroundTask {
     /// Its kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it is doing.
+    /// Its status.
     pub status: String,
-    /// What it does; a long text is shortened.
+    /// Its description; a long text is shortened.
     pub description: String,
     /// Its command, agent, server, tool or name.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// A prompt that the session will be given later.
+/// A scheduled prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionCron {
     /// Its id.
     pub id: String,
-    /// When.
+    /// When it is due.
     pub schedule: String,
-    /// Whether it comes again.
+    /// Whether it repeats.
     pub recurring: bool,
     /// The prompt; a long one is shortened.
     pub prompt: String,
-    /// What else stands there.
+    /// Other fields.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// A change of permissions: what a user could choose, or what a hook has chosen for them.
+/// A change of permissions: an option for the user, or a hook's choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PermissionUpdate {
-    /// One that is known.
+    /// A known kind of change.
     Known(PermissionChange),
-    /// One that is newer than this program.
+    /// A change that this program does not know.
     Other(Value),
 }
 
-/// A change of permissions that is known.
+/// A known kind of change of permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum PermissionChange {
-    /// Rules are added.
+    /// Adds rules.
     AddRules {
-        /// Which.
+        /// The rules.
         rules: Vec<PermissionRule>,
-        /// What they say.
+        /// The rules' effect.
         behavior: String,
-        /// Where they are kept.
+        /// Where they are stored.
         destination: Destination,
     },
-    /// Rules take the place of others.
+    /// Replaces rules.
     ReplaceRules {
-        /// Which.
+        /// The rules.
         rules: Vec<PermissionRule>,
-        /// What they say.
+        /// The rules' effect.
         behavior: String,
-        /// Where they are kept.
+        /// Where they are stored.
         destination: Destination,
     },
-    /// Rules are removed.
+    /// Removes rules.
     RemoveRules {
-        /// Which.
+        /// The rules.
         rules: Vec<PermissionRule>,
-        /// What they said.
+        /// The rules' effect.
         behavior: String,
-        /// Where they were kept.
+        /// Where they were stored.
         destination: Destination,
     },
-    /// The mode changes.
+    /// Changes the mode.
     SetMode {
-        /// To which.
+        /// The new mode.
         mode: PermissionMode,
-        /// Where that is kept.
+        /// Where it is stored.
         destination: Destination,
     },
-    /// Folders are opened to the agent.
+    /// Opens folders to the agent.
     AddDirectories {
-        /// Which.
+        /// The folders.
         directories: Vec<String>,
-        /// Where that is kept.
+        /// Where they are stored.
         destination: Destination,
     },
-    /// Folders are closed to the agent.
+    /// Closes folders to the agent.
     RemoveDirectories {
-        /// Which.
+        /// The folders.
         directories: Vec<String>,
-        /// Where that was kept.
+        /// Where they were stored.
         destination: Destination,
     },
 }
@@ -181,18 +181,18 @@ pub enum PermissionChange {
 pub struct PermissionRule {
     /// The tool.
     pub tool_name: String,
-    /// What stands in the parentheses.
+    /// The text in the parentheses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_content: Option<String>,
 }
 
-/// Where a change of permissions is kept.
+/// Where a change of permissions is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Destination {
-    /// As long as the session lives.
+    /// In memory, until the session ends.
     Session,
-    /// In the project's own, unshared settings.
+    /// In the project's local settings.
     LocalSettings,
     /// In the project's settings.
     ProjectSettings,
@@ -200,7 +200,7 @@ pub enum Destination {
     UserSettings,
     /// On the command line.
     CliArg,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }

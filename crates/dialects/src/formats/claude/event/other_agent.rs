@@ -1,7 +1,7 @@
-//! Events of other agents, for whose settings [`HookInput`](super::HookInput) was not made.
+//! Events of other agents that [`HookInput`](super::HookInput) cannot read.
 //!
-//! Several agents send Claude Code's own events, and those are read. What is recognised here has
-//! another form: no answer of ours would be understood, so that a deny would not count.
+//! Several agents send Claude Code's own events, which are read. The events here have another
+//! format: the agent would not understand our answer, so a deny would not count.
 
 use std::borrow::Cow;
 
@@ -14,9 +14,9 @@ use super::NAME;
 pub struct OtherAgentsEvent {
     /// The agent.
     pub agent: &'static str,
-    /// The event, as that agent names it; empty where it does not say.
+    /// That agent's name of the event; empty if it sends none.
     pub event: String,
-    /// Whether hooks could block it if they were asked.
+    /// Whether hooks could block it if they were run.
     pub can_block: bool,
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for OtherAgentsEvent {
     }
 }
 
-/// Gemini CLI's own events, and whether hooks of ours could block them.
+/// Gemini CLI's own events, and whether our hooks could block them.
 const GEMINI: &[(&str, bool)] = &[
     ("BeforeTool", true),
     ("BeforeAgent", true),
@@ -42,7 +42,7 @@ const GEMINI: &[(&str, bool)] = &[
     ("PreCompress", false),
 ];
 
-/// The event, if it is another agent's.
+/// The event, if it comes from another agent.
 pub(super) fn recognise(fields: &Map<String, Value>) -> Option<OtherAgentsEvent> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let has = |key: &str| fields.contains_key(key);
@@ -70,8 +70,8 @@ pub(super) fn recognise(fields: &Map<String, Value>) -> Option<OtherAgentsEvent>
     None
 }
 
-/// Whether an event that is newer than this program, or another agent's, is about a tool that is
-/// going to run: whatever it is called, guards have to look at it.
+/// Whether an unknown event is about a tool that is going to run: guards must check it, whatever
+/// its name.
 pub(super) fn is_tool_call(fields: &Map<String, Value>) -> bool {
     const RESULTS: &[&str] = &["tool_response", "tool_result", "tool_output", "error"];
     let has = |key: &str| fields.get(key).is_some_and(|value| !value.is_null());

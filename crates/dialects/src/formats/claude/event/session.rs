@@ -1,14 +1,14 @@
-//! What Claude Code tells of a session's life: set up, begun, prompted, compacted, stopped, ended.
+//! Events of a session: setup, start, prompt, compaction, stop, end.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::base::{BackgroundTask, Base, SessionCron};
 
-/// The user is shown something.
+/// The user gets a notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notification {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
     /// The text.
@@ -18,7 +18,7 @@ pub struct Notification {
     pub title: Option<String>,
     /// `permission_prompt`, `idle_prompt`… An open set.
     pub notification_type: String,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -26,18 +26,18 @@ pub struct Notification {
 /// A prompt was submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserPromptSubmit {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
     /// The prompt.
     pub prompt: String,
-    /// What the session is called.
+    /// The session's title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
     /// Who submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PromptSource>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -52,13 +52,13 @@ pub enum PromptSource {
     Sdk,
     /// Claude Code itself.
     System,
-    /// A loop that goes on.
+    /// A loop that continues.
     LoopWakeup,
     /// A schedule.
     ScheduleWakeup,
-    /// Something that was waited for.
+    /// An awaited event.
     PollEvent,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }
@@ -66,7 +66,7 @@ pub enum PromptSource {
 /// A session begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStart {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
     /// How it begins.
@@ -77,10 +77,10 @@ pub struct SessionStart {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the session is called.
+    /// The session's title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
-    /// What a resumed session adds, and what is newer than this program.
+    /// Fields of a resumed session, and fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -89,17 +89,17 @@ pub struct SessionStart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartSource {
-    /// Anew.
+    /// As a new session.
     Startup,
-    /// Where it had ended.
+    /// Resumed.
     Resume,
     /// With an empty context.
     Clear,
-    /// With a compacted one.
+    /// With a compacted context.
     Compact,
     /// As a copy of another.
     Fork,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }
@@ -107,17 +107,17 @@ pub enum StartSource {
 /// A session has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionEnd {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// Why.
+    /// The reason.
     pub reason: EndReason,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Why a session has ended. `other` is a reason of Claude Code's own, and any text is one too.
+/// Why a session has ended. `other` is one of Claude Code's reasons, and so is any text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
@@ -129,7 +129,7 @@ pub enum EndReason {
     Logout,
     /// The user left the prompt.
     PromptInputExit,
-    /// Any other reason, in its own words.
+    /// Any other reason, as text.
     #[serde(untagged)]
     Other(String),
 }
@@ -137,21 +137,21 @@ pub enum EndReason {
 /// The agent is about to stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// A stop was blocked before, and this asks again.
+    /// Whether an earlier stop was blocked, so that the agent asks again.
     pub stop_hook_active: bool,
-    /// What the agent said last.
+    /// The agent's last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_assistant_message: Option<String>,
-    /// What still runs.
+    /// Tasks that are still running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_tasks: Option<Vec<BackgroundTask>>,
-    /// What will be prompted later.
+    /// Scheduled prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_crons: Option<Vec<SessionCron>>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -159,28 +159,28 @@ pub struct Stop {
 /// The context is about to be compacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreCompact {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// Who wants it.
+    /// Who requested it.
     pub trigger: CompactTrigger,
-    /// What the user asked to keep. Always there, and `null` if nothing was asked.
+    /// What the user asked to keep. Always present, and `null` if the user asked nothing.
     #[serde(deserialize_with = "Option::deserialize")]
     pub custom_instructions: Option<String>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Who wants a context compacted.
+/// Who requested a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactTrigger {
     /// The user.
     Manual,
-    /// Claude Code, because it is full.
+    /// Claude Code, because the context is full.
     Auto,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }
@@ -188,25 +188,25 @@ pub enum CompactTrigger {
 /// A project is set up or maintained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// Which of both.
+    /// The occasion.
     pub trigger: SetupTrigger,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Why a project is set up.
+/// The occasion of a setup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetupTrigger {
-    /// For the first time.
+    /// First setup.
     Init,
-    /// Again.
+    /// Maintenance.
     Maintenance,
-    /// One that is newer than this program.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(String),
 }

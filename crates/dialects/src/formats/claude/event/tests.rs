@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What Claude Code really sends: an event's name, a tab, its JSON.
+/// Recorded input of Claude Code: an event's name, a tab, its JSON.
 const SENT: &str = include_str!("../../../../tests/payloads/claude_code.tsv");
 
 fn sent() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -39,7 +39,7 @@ fn what_is_really_sent_comes_back_byte_for_byte() {
     assert_eq!(seen, [&all[..], &["SessionEnd"]].concat());
 }
 
-/// Every event with a type, with all that it can have, in Claude Code's order.
+/// Every typed event with all possible fields, in Claude Code's order.
 fn whole() -> Vec<Value> {
     let base = json!({
         "session_id": "s", "transcript_path": "/t", "cwd": "/p", "prompt_id": "id",
@@ -106,7 +106,7 @@ fn whole() -> Vec<Value> {
         ),
     ];
     let mut all: Vec<Value> = own.into_iter().map(|(name, own)| joined(&base, name, own)).collect();
-    // There the agent's own fields are the event's.
+    // Here the agent's fields belong to the event itself.
     let mut short = base;
     for name in ["agent_id", "agent_type"] {
         short.as_object_mut().unwrap().shift_remove(name);
@@ -150,7 +150,7 @@ fn all_fifteen_events_are_typed_both_ways_with_every_field_and_in_order() {
     }
 }
 
-/// What may be missing: other agents that send Claude Code's events leave it out.
+/// Fields that may be missing, because other agents that send Claude Code's events leave them out.
 const OPTIONAL: &[&str] = &[
     "session_id",
     "transcript_path",
@@ -160,7 +160,7 @@ const OPTIONAL: &[&str] = &[
     "agent_transcript_path",
 ];
 
-/// What each event has beside the common fields whenever Claude Code sends it, and no more.
+/// The fields that Claude Code always sends with each event, beside the common ones.
 const REQUIRED: &[(&str, &[&str])] = &[
     ("PreToolUse", &["tool_name", "tool_input", "tool_use_id"]),
     ("PostToolUse", &["tool_name", "tool_input", "tool_response", "tool_use_id"]),
@@ -245,7 +245,7 @@ fn an_unknown_event_about_a_tool_that_is_going_to_run_is_a_tool_call() {
         let after = call(json!({ result: "x" }));
         assert_eq!(after.name.as_str(), "claude:before_everything", "{result}");
     }
-    // One that is known keeps its meaning.
+    // A known event keeps its meaning.
     let denied = json!({ NAME: "PermissionDenied", "tool_name": "Bash", "tool_input": {} });
     let denied = HookInput::parse(&denied.to_string()).unwrap().into_event();
     assert_eq!(denied.name.as_str(), "claude:permission_denied");

@@ -1,5 +1,4 @@
-//! What Claude Code tells of a tool call: before, after, when it failed, and when somebody has to be
-//! asked.
+//! Events of a tool call: before, after, after a failure, and when permission is needed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -9,20 +8,20 @@ use super::base::{Base, McpServer, PermissionUpdate};
 /// A tool is about to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreToolUse {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// The tool, as Claude Code spells it.
+    /// Claude Code's name of the tool.
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// The call's id; empty where the agent does not say.
+    /// The call's id; empty if the agent sends none.
     #[serde(default)]
     pub tool_use_id: String,
-    /// Where an MCP tool comes from.
+    /// The server of an MCP tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -30,26 +29,26 @@ pub struct PreToolUse {
 /// A tool has run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PostToolUse {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// The tool, as Claude Code spells it.
+    /// Claude Code's name of the tool.
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// What it returned; `null` where the agent does not say, or says it under another name.
+    /// Its result; `null` if the agent sends none, or sends it under another name.
     #[serde(default)]
     pub tool_response: Value,
-    /// The call's id; empty where the agent does not say.
+    /// The call's id; empty if the agent sends none.
     #[serde(default)]
     pub tool_use_id: String,
     /// How long it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Number>,
-    /// Where an MCP tool comes from.
+    /// The server of an MCP tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -57,17 +56,17 @@ pub struct PostToolUse {
 /// A tool began to run and failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PostToolUseFailure {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// The tool, as Claude Code spells it.
+    /// Claude Code's name of the tool.
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// The call's id; empty where the agent does not say.
+    /// The call's id; empty if the agent sends none.
     #[serde(default)]
     pub tool_use_id: String,
-    /// What went wrong.
+    /// The error message.
     pub error: String,
     /// Whether the user interrupted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,31 +74,31 @@ pub struct PostToolUseFailure {
     /// How long it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Number>,
-    /// Where an MCP tool comes from.
+    /// The server of an MCP tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// The user is about to be asked, or nobody can be.
+/// The user is about to be asked for permission, or there is no user to ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionRequest {
-    /// What stands in every event.
+    /// The fields of every event.
     #[serde(flatten)]
     pub base: Base,
-    /// The tool, as Claude Code spells it.
+    /// Claude Code's name of the tool.
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// What the user could choose beside yes and no.
+    /// The user's options beside allow and deny.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_suggestions: Option<Vec<PermissionUpdate>>,
-    /// Where an MCP tool comes from.
+    /// The server of an MCP tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
-    /// What is newer than this program.
+    /// Fields that this program does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }

@@ -1,5 +1,5 @@
-//! A header of an http handler. `$NAME` and `${NAME}` stand for variables of the environment, but only
-//! for those that the handler lists: a repository's settings must not send whatever they like.
+//! A header of an http handler. `$NAME` and `${NAME}` are replaced only for variables that the
+//! handler lists, so that a repository's settings cannot send any variable they like.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,8 @@ static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("it is constant")
 });
 
-/// The text with `${NAME}` for every variable that is allowed and set, and nothing for all others.
+/// The text with `${NAME}` for every variable that is allowed and set; other variables become
+/// empty.
 pub(super) fn text(written: &str, allowed: &[String], environment: &Environment) -> String {
     let reference = |found: &Captures<'_>| {
         let name = found.get(1).or(found.get(2)).map_or("", |name| name.as_str());

@@ -1,4 +1,4 @@
-//! [`ParsedOutput`]: what a hook's standard output says, by Claude Code's rules for what is an answer.
+//! [`ParsedOutput`]: a hook's standard output, by Claude Code's rules for answers.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::claude::answer::HookOutput;
 
-/// What standard output says.
+/// Parsed standard output.
 #[derive(Debug, PartialEq)]
 pub(super) enum ParsedOutput {
     /// Nothing that counts.
     Nothing,
-    /// Text that is no answer.
+    /// Text that is not an answer.
     Text(String),
     /// An answer.
     Answer(Box<Answer>),
@@ -23,12 +23,12 @@ pub(super) enum ParsedOutput {
     Unreadable {
         /// What is wrong with it.
         why: String,
-        /// Why not, if it was meant to say no.
+        /// The reason, if it was meant to deny.
         denial: Option<String>,
     },
 }
 
-/// A decision against something, in any spelling that was meant as JSON.
+/// A denial, in any spelling that was meant as JSON.
 static DENIAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?i)"(?:decision|permissionDecision|behavior)"\s*:\s*"(?:deny|denied|block)|"continue"\s*:\s*"?false"#,
@@ -37,7 +37,7 @@ static DENIAL: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl ParsedOutput {
-    /// Reads what a hook printed.
+    /// Parses a hook's output.
     pub(super) fn parse(output: &Output, at: At<'_>) -> Self {
         let whole = output.stdout_left_out == 0;
         let text = trimmed(&output.stdout);
@@ -45,7 +45,7 @@ impl ParsedOutput {
         match answer::read(&output.stdout, whole, &at.event.name) {
             AnswerReading::Whole(answer) => Self::whole(text, &answer, at),
             AnswerReading::Among(answer) => ParsedOutput::Answer(Box::new(answer)),
-            // Text in braces with more text behind it is no answer, as long as it denies nothing.
+            // Text in braces followed by more text is not an answer, unless it denies.
             AnswerReading::Broken { .. } if whole && !denies && !text.ends_with('}') => {
                 ParsedOutput::Text(text.to_owned())
             }
@@ -58,7 +58,7 @@ impl ParsedOutput {
         }
     }
 
-    /// An output that is one object: Claude Code takes all of it or nothing.
+    /// An output that is one object: Claude Code accepts all of it or nothing.
     fn whole(text: &str, meant: &Answer, at: At<'_>) -> Self {
         let read = |text: &str| -> Result<Answer, String> {
             let fields: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -83,7 +83,7 @@ fn unreadable(why: &str) -> String {
     format!("its answer cannot be read: {why}")
 }
 
-/// `hookSpecificOutput` has to say which event it is for, and it has to be this one.
+/// `hookSpecificOutput` must name its event, and it must be this one.
 fn check_name(fields: &Value, at: At<'_>) -> Result<(), String> {
     let Some(specific) = fields.get("hookSpecificOutput").filter(|value| !value.is_null()) else {
         return Ok(());
@@ -98,9 +98,9 @@ fn check_name(fields: &Value, at: At<'_>) -> Result<(), String> {
     }
 }
 
-/// What is wrong with an answer whose types do not fit.
+/// What is wrong with an answer whose types do not match.
 fn wrong(text: &str) -> String {
-    // An untagged enum only says that nothing fitted; the answer that comes now says what.
+    // The error of an untagged enum names no field; parsing the immediate answer does.
     let sync = serde_json::from_str::<crate::claude::answer::SyncHookOutput>(text);
     sync.err().map_or_else(|| "its fields do not fit".into(), |error| error.to_string())
 }
@@ -109,7 +109,7 @@ fn is_object(text: &str) -> bool {
     text.starts_with('{') && serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
 }
 
-/// The text without what surrounds it, and without the line that sent the command to the background.
+/// The trimmed text, without the line that sent the command to the background.
 fn trimmed(stdout: &str) -> &str {
     let text = stdout.trim().trim_start_matches('\u{feff}').trim_start();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));

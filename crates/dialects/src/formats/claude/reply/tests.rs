@@ -1,4 +1,4 @@
-//! Rules of `reply.rs` that no folder of files can show.
+//! Rules of `reply.rs` that a case folder cannot show.
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
@@ -153,7 +153,7 @@ fn what_is_piped_to_the_agent_is_what_the_hook_printed() {
     assert_eq!(LENIENT.piped_output("id", &none, &meaning), "");
 }
 
-/// Whatever a shell says about it, a command that it cannot read exits with 2.
+/// Every shell exits with 2 if it cannot read its script, whatever message it prints.
 #[tokio::test]
 async fn a_command_that_its_shell_cannot_read_blocks_as_exit_2_does() {
     static CLAUDE: ClaudeFormat = ClaudeFormat;

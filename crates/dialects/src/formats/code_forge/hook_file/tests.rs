@@ -1,6 +1,6 @@
 use super::*;
 
-/// A project and a folder for configuration.
+/// A project and a configuration folder.
 struct Place {
     folder: tempfile::TempDir,
     project: PathBuf,

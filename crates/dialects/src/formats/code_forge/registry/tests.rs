@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::templates;
 use super::*;
 
-/// A registry for a folder of its own.
+/// A registry for a temporary folder.
 fn registry() -> (Registry, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     #[expect(clippy::disallowed_methods, reason = "a test is a program")]
@@ -37,7 +37,7 @@ fn patterns<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<&'a str> {
     entries.into_iter().map(|entry| entry.event.as_str()).collect()
 }
 
-/// What a result says, without how long it took.
+/// A result without its duration.
 fn said(result: &HookResult) -> Value {
     json!([
         result.hook.command,
@@ -194,7 +194,7 @@ async fn a_hook_that_would_wake_itself_again_does_not_run() {
     let (outer, folder) = with([Entry::new("session:start", "printf '%s' \"$HOOKWRIGHT_CHAIN\"")]);
     let start = event("session:start", json!({}));
     let chain = outer.execute(&start, AfterFailure::Stop).await[0].stdout.clone();
-    // What the hook starts has a registry of its own, and the chain in its environment.
+    // The nested program has its own registry, and the chain in its environment.
     let mut inner = Registry::new(folder.path(), [("HOOKWRIGHT_CHAIN", chain)]);
     inner.register(Entry::new("session:start", "touch again")).expect("it can be used");
     let results = inner.execute(&start, AfterFailure::Stop).await;

@@ -30,7 +30,7 @@ fn event(claudes: &str) -> Event {
     Event::new(event_named(claudes).unwrap(), Map::new())
 }
 
-/// What is said at an event, as JSON; `null` for nothing.
+/// The output at an event, as JSON; `null` if there is none.
 fn said_at(claudes: &str, decision: &Decision) -> Value {
     let line = reply_to(&event(claudes), decision).stdout;
     assert_eq!(line.ends_with('\n'), !line.is_empty());
