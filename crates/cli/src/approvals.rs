@@ -1,4 +1,4 @@
-//! What waits for a person: the engine's port for it, and what the commands about it share.
+//! Questions to people: the engine's port for them, and what the commands about them share.
 
 mod answerer;
 
@@ -26,16 +26,16 @@ use crate::screen::Screen;
 use crate::text::visible;
 use crate::{exit_code, state};
 
-/// Who asks people, and where the answers are listened for.
+/// The asking process, and where it listens for answers.
 #[derive(Clone)]
 pub(crate) struct Asking {
     pub(crate) project: String,
-    /// The loop or pipeline that runs.
+    /// The running loop or pipeline.
     pub(crate) pipeline: Option<String>,
     pub(crate) address: CallbackAddress,
 }
 
-/// People's answers for hooks. Nothing is opened before one asks somebody.
+/// People's answers for hooks. Opens nothing before the first question.
 pub(crate) fn port(
     asking: Asking,
     store: impl Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync + 'static,
@@ -48,33 +48,33 @@ pub(crate) fn port(
     Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
 }
 
-/// What waits, if anything was ever asked.
+/// The open questions, if any was ever asked.
 pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(None) };
     of_store(store).map(Some)
 }
 
-/// What waits in this store.
+/// The open questions of this store.
 pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
     let approvals = Approvals::of_folder(&state::folder()?, store, may_run);
     let approvals = approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))?;
     Ok(approvals.refusing(is_inside))
 }
 
-/// The questions of this store, for commands that only look.
+/// The questions of this store, for commands that only read.
 pub(crate) fn kept_waits(store: Arc<dyn Store>) -> KeptWaits {
     KeptWaits::new(store, may_run)
 }
 
-/// Whether the process that asked may still run. An unparsable keeper counts as alive.
+/// Whether the asking process may still be running. An unparsable keeper counts as alive.
 fn may_run(keeper: &str) -> bool {
     serde_json::from_str::<LeaseOwner>(keeper).map_or(true, |holder| holder.may_run())
 }
 
-/// Whether an answer comes from inside the session that asks: an agent must not answer the question
-/// that a hook asks about its work.
+/// Whether an answer comes from inside the session that asks: an agent must not answer a hook's
+/// question about its own work.
 fn is_inside(wait: &Wait, origin: Origin) -> bool {
-    // Without a keeper that can be parsed, no caller is known to be inside.
+    // Without a parsable keeper, no caller is known to be inside.
     let Ok(holder) = serde_json::from_str::<LeaseOwner>(&wait.keeper) else { return false };
     let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
     let (project, session) = (wait.project.as_str(), wait.session.as_deref());
@@ -83,7 +83,7 @@ fn is_inside(wait: &Wait, origin: Origin) -> bool {
         Origin::View | Origin::Elsewhere => false,
         Origin::Process(pid) => Caller::of(pid).is_inside(&asker),
         Origin::Connection { client, server } => match Client::of(client, server) {
-            // A sender that does not wait for the answer cannot be told from an agent.
+            // A client that does not wait for the response cannot be told apart from an agent.
             Client::OneOf(processes) => processes
                 .into_iter()
                 .map(Caller::of)
@@ -111,7 +111,8 @@ pub(crate) struct DecisionArguments {
     json: bool,
 }
 
-/// Decides a wait with this word, in the store: whoever asked is told at once, or when it is resumed.
+/// Decides a wait in the store. The session that asked gets the answer at once, or when it is
+/// resumed.
 pub(crate) fn decide(
     arguments: &DecisionArguments,
     action: &str,
@@ -129,7 +130,7 @@ pub(crate) fn decide(
     Ok(exit_code::GO_ON)
 }
 
-/// The id of the question that a person means.
+/// The id of the question that the user means.
 fn chosen(text: Option<&str>) -> Result<String, Failure> {
     let failed = |error| Failure::Approval(ApprovalFailure::Wait(error));
     let waiting = match existing()? {
@@ -141,7 +142,7 @@ fn chosen(text: Option<&str>) -> Result<String, Failure> {
     let mut found: Vec<&str> = ids.filter(|id| id.starts_with(prefix)).collect();
     match (text, found.len()) {
         (_, 1) => Ok(found.swap_remove(0).to_owned()),
-        // One that was answered already is found by its whole id, to say by whom.
+        // A question that is already answered is found by its whole id, to say who answered.
         (Some(text), 0) => Ok(text.to_owned()),
         (Some(text), _) if found.contains(&text) => Ok(text.to_owned()),
         (None, 0) => Err(Failure::Approval(ApprovalFailure::NothingWaits)),
@@ -153,7 +154,7 @@ fn chosen(text: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-/// The same for somebody who sees the session run; what came of it, in a line.
+/// The same from the live view; returns the result as one line.
 pub(crate) fn decide_in_view(id: &str, action: &str, message: Option<String>) -> String {
     match say(id, action, message, Origin::View) {
         Ok((wait, is_attended)) => visible(&decided(&wait, is_attended)).into_owned(),
@@ -161,7 +162,7 @@ pub(crate) fn decide_in_view(id: &str, action: &str, message: Option<String>) ->
     }
 }
 
-/// The wait as it was decided, and whether somebody waits for it.
+/// The decided wait, and whether a process is waiting for it.
 fn say(
     id: &str,
     action: &str,

@@ -1,10 +1,10 @@
-//! The hooks in which this program was started.
+//! The chain of hooks that started this program.
 
 use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_process::Ancestry;
 
-/// The chain that our own environment carries. It is proven if a process above us was started with this
-/// very chain by this program; else it is only claimed.
+/// The chain in our own environment. It is proven if an ancestor process was started with this
+/// chain by this program; otherwise it is only claimed.
 pub(crate) fn chain_above() -> Chain {
     let Ok(text) = std::env::var(CHAIN_VARIABLE) else { return Chain::default() };
     let chain = Chain::from_text(&text);

@@ -1,5 +1,5 @@
-//! The commands: one file each, with its arguments and its function. A new one is a file, a variant
-//! of [`Command`] and a line in [`run()`].
+//! The commands: one file each, with its arguments and its function. A new command is a file, a
+//! variant of [`Command`] and a line in [`run()`].
 
 mod approvals;
 mod approve;
@@ -90,7 +90,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What it exits with after a fault of ours.
+    /// The exit code after a crash of this program.
     pub(crate) fn crash_code(&self) -> u8 {
         let code = |power, asker| unasked::exit_code(power, Unasked::Crashed, asker);
         match self {
@@ -98,7 +98,7 @@ impl Command {
             Command::Task(arguments) if arguments.completes() => {
                 code(Some(EventName::TASK_COMPLETE.power()), Asker::Caller)
             }
-            // The event is not known before it has been read.
+            // The event is unknown before it has been read.
             Command::Hook(_) => code(None, Asker::Agent),
             Command::Task(_)
             | Command::Explain(_)
@@ -127,9 +127,9 @@ impl Command {
     }
 }
 
-/// The command behind a command line that agents and their hosts call for everything they do, read
-/// without the parser of all the others, which would take longer than the rest. What it cannot
-/// read, the whole parser answers.
+/// Parses the command lines that agents and their hosts call most often, without the parser of all
+/// commands, which would take longer than the rest. `None` leaves the command line to the full
+/// parser.
 pub(crate) fn quick(mut words: impl Iterator<Item = OsString>) -> Option<Command> {
     match words.next()?.to_str()? {
         "hook" => hook::quick(words).map(Command::Hook),
@@ -139,7 +139,7 @@ pub(crate) fn quick(mut words: impl Iterator<Item = OsString>) -> Option<Command
     }
 }
 
-/// The arguments of one command, if they are as it expects them.
+/// The arguments of one command, if they are valid.
 fn alone<A: Args>(words: impl Iterator<Item = OsString>) -> Option<A> {
     let parser = A::augment_args(clap::Command::new("hookwright").no_binary_name(true));
     A::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()

@@ -1,8 +1,8 @@
 //! Which configuration files a command reads.
 //!
-//! Without `--config`: the project's file, found upwards from the working directory, the user's file
-//! for all projects, and the files of other systems beside them, found by their names. With
-//! `--config`: exactly the files that were named.
+//! Without `--config`: the project's file, searched upwards from the working directory, the user's
+//! file for all projects, and other systems' files beside them, found by name. With `--config`:
+//! exactly the named files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -54,17 +54,17 @@ pub(crate) struct ConfigOptions {
     pub(crate) no_global_hooks: bool,
 }
 
-/// The native format, which no file has to name.
+/// The native format, which is the default.
 const NATIVE: &str = "native";
 
-/// The words for `--dialect`.
+/// The values of `--dialect`.
 pub(crate) fn dialect_names() -> clap::builder::PossibleValuesParser {
     let foreign = hookwright_dialects::all().iter().map(|foreign| foreign.name());
     clap::builder::PossibleValuesParser::new([NATIVE].into_iter().chain(foreign))
 }
 
 impl ConfigOptions {
-    /// The same, but files are searched for.
+    /// The same options, without named files.
     pub(crate) fn searching(&self) -> Self {
         Self {
             config: Vec::new(),
@@ -74,7 +74,7 @@ impl ConfigOptions {
         }
     }
 
-    /// Whose format a file has that was named.
+    /// The format of a named file.
     fn dialect_of(&self, path: &Path) -> Option<&'static dyn Foreign> {
         match &self.dialect {
             Some(name) => hookwright_dialects::named(name),
@@ -83,30 +83,30 @@ impl ConfigOptions {
     }
 }
 
-/// The files to read, and where they were looked for.
+/// The files to read, and where they were searched.
 #[derive(Debug)]
 pub(crate) struct ConfigFiles {
     pub(crate) files: Vec<ConfigFile>,
     /// The folder of the project's file, else the working directory.
     pub(crate) project_root: PathBuf,
-    /// Where the command acts.
+    /// The working directory of the command.
     pub(crate) working_dir: PathBuf,
-    /// The user's folder for files that are for all projects, if it was looked at.
+    /// The user's folder for all projects, if it was searched.
     pub(crate) global_folder: Option<PathBuf>,
-    /// Those that were named, not found.
+    /// Files that were named, not found.
     named: Vec<PathBuf>,
-    /// The files of the user's secrets, as far as there are any. What the first says counts.
+    /// The existing files of the user's secrets. The first that has a secret counts.
     secrets: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
 
-/// The environment that this process was given.
+/// The environment of this process.
 pub(crate) fn process_environment() -> Environment {
     Environment::new(std::env::vars_os())
 }
 
 impl ConfigFiles {
-    /// The files that these options lead to.
+    /// Finds the files for these options.
     pub(crate) fn find(options: &ConfigOptions) -> Result<Self, Failure> {
         let working_dir = working_dir(options.cwd.as_deref())?;
         let mut found = Self {
@@ -144,7 +144,7 @@ impl ConfigFiles {
         Ok(found)
     }
 
-    /// Takes files for loops and pipelines whose content says so, whatever they are called.
+    /// Treats files as loops and pipelines if their content says so, whatever their names.
     pub(crate) fn look_inside(&mut self) {
         let native =
             |file: &&mut ConfigFile| file.layer == Layer::Project && file.dialect.is_none();
@@ -168,7 +168,7 @@ impl ConfigFiles {
         self.files.iter().map(ReadFile::read).collect()
     }
 
-    /// Checks all of them as they have been read.
+    /// Checks all of them, as read before.
     pub(crate) fn load_read(
         &self,
         files: &[ReadFile],
@@ -182,8 +182,8 @@ impl ConfigFiles {
         (loaded, secrets)
     }
 
-    /// Those of the files that run in an agent only if they are trusted: whoever names a file has
-    /// decided about it.
+    /// The files that run in an agent only if they are trusted. Naming a file counts as trusting
+    /// it.
     pub(crate) fn in_need_of_trust<'a>(
         &self,
         files: &'a [ReadFile],
@@ -191,7 +191,7 @@ impl ConfigFiles {
         files.iter().filter(|read| !self.named.contains(&read.file().path))
     }
 
-    /// The same, and what is probably not meant.
+    /// The same, with warnings.
     pub(crate) fn check(&self, environment: &Environment) -> (Loaded, Vec<Warning>) {
         let (mut loaded, mut warnings) =
             config::check(&self.files, &self.project_root, environment);
@@ -206,13 +206,13 @@ impl ConfigFiles {
         (loaded, warnings)
     }
 
-    /// The events for which settings of agents that work in this project call this program.
+    /// The events for which settings of this project's agents call this program.
     pub(crate) fn connections(&self, environment: &Environment) -> Vec<Connection> {
         let whereabouts = self.whereabouts(&self.project_root, None);
         hosts::connections(&whereabouts, environment)
     }
 
-    /// The user's secrets, or what is wrong with them.
+    /// The user's secrets, or their faults.
     pub(crate) fn secrets(&self) -> Result<Secrets, Vec<Fault>> {
         let mut all: Vec<(String, String)> = Vec::new();
         for path in &self.secrets {
@@ -226,7 +226,7 @@ impl ConfigFiles {
         Ok(Secrets::new(all))
     }
 
-    /// A path as messages name it: from the working directory, from home, or all of it.
+    /// A path for messages: relative to the working directory, relative to home, or absolute.
     pub(crate) fn display_path(&self, path: &Path) -> PathBuf {
         let has_parent = path.components().any(|part| part.as_os_str() == "..");
         let resolved = if has_parent { fs::canonicalize(path).ok() } else { None };
@@ -242,7 +242,7 @@ impl ConfigFiles {
         }
     }
 
-    /// Without the hooks that the agent which a pipeline drives runs itself.
+    /// Without the hooks that the pipeline's agent runs itself.
     pub(crate) fn without_hooks_of_agents(mut self) -> Self {
         let by_itself = |file: &ConfigFile| {
             let foreign =
@@ -255,8 +255,8 @@ impl ConfigFiles {
 
     fn search(&mut self, no_global_hooks: bool) -> Result<(), Failure> {
         let config_home = self.config_home()?;
-        // A project of ours reaches down to the next one; without any, another system's file tells
-        // where the project is.
+        // A native project extends down to the next one; without any, another system's file marks
+        // the project.
         let working_dir = self.working_dir.clone();
         let mut native = None;
         for folder in working_dir.ancestors() {
@@ -295,8 +295,8 @@ impl ConfigFiles {
         Ok(())
     }
 
-    /// The user's hooks for all loops and pipelines of agent-pipelines. They come with whatever is
-    /// found, and with every loop or pipeline that is named.
+    /// Adds the user's hooks for all loops and pipelines of agent-pipelines. They apply to found
+    /// files, and to every named loop or pipeline.
     fn add_hooks_of_all_pipelines(&mut self) -> Result<(), Failure> {
         let is_run = |file: &ConfigFile| matches!(file.layer, Layer::Loop | Layer::Pipeline);
         if !self.named.is_empty() && !self.files.iter().any(is_run) {
@@ -319,7 +319,7 @@ impl ConfigFiles {
         Whereabouts { project, home: self.home.as_deref(), config_home }
     }
 
-    /// The files of other systems for a project in this folder, as far as they are there.
+    /// The existing files of other systems for a project in this folder.
     fn foreign_files(
         &self,
         project: &Path,
@@ -333,7 +333,7 @@ impl ConfigFiles {
                 locations.iter().any(|other| other.layer == Layer::Global && other.path == path)
             };
             for location in &locations {
-                // In the home folder the user's file is no file of a project.
+                // In the home directory the user's file is not a project's file.
                 let is_twice = location.layer == Layer::Project && of_user(&location.path);
                 if !is_twice && may_be_there(&location.path) {
                     let path = self.only_a_file(location.path.clone())?;
@@ -344,12 +344,12 @@ impl ConfigFiles {
         Ok(found)
     }
 
-    /// The user's folder for files that are for all projects.
+    /// The user's folder for all projects.
     pub(crate) fn user_folder(&self) -> Result<Option<PathBuf>, Failure> {
         Ok(self.config_home()?.map(|folder| folder.join("hookwright")))
     }
 
-    /// The user's folder for configuration.
+    /// The user's configuration folder.
     fn config_home(&self) -> Result<Option<PathBuf>, Failure> {
         let folders = UserFolders::current();
         match &self.home {
@@ -374,8 +374,8 @@ impl ConfigFiles {
         }
     }
 
-    /// A pipe or a device that lies where a file is looked for would keep us waiting for ever; one
-    /// that was named with `--config` is read.
+    /// Rejects a pipe or a device in place of a searched file, which would block; one that was
+    /// named with `--config` is read.
     fn only_a_file(&self, path: PathBuf) -> Result<PathBuf, Failure> {
         match fs::metadata(&path) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
@@ -390,13 +390,13 @@ impl ConfigFiles {
         self.files.push(file.in_dialect(foreign.map(|foreign| foreign as &dyn Dialect)));
     }
 
-    /// A native file of the project, a loop or a pipeline if its name says so.
+    /// A native file of the project; a loop or a pipeline if its name says so.
     pub(crate) fn native_file(&self, path: PathBuf) -> ConfigFile {
         let (shown_as, layer) = (self.display_path(&path), layer_of(&path));
         ConfigFile::native(path, shown_as, layer).knowing(hookwright_dialects::known())
     }
 
-    /// Adds files that are not known yet.
+    /// Adds files that are not in the list yet.
     pub(crate) fn add_files(&mut self, files: impl IntoIterator<Item = ConfigFile>) {
         for file in files {
             if !self.files.iter().any(|known| known.path == file.path) {
@@ -406,8 +406,8 @@ impl ConfigFiles {
     }
 }
 
-/// Only a clear no is a no: a file behind a locked door or a dangling link is read, fails, and is
-/// a fault, since it may hold guards.
+/// Whether a file may exist. An inaccessible file or a dangling link counts: reading it fails,
+/// which is a fault, since it may contain guards.
 fn may_be_there(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! [`Configuration`]: the files that a command's options lead to, read and checked.
+//! [`Configuration`]: the files for a command's options, read and checked.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::runner::Place;
 use crate::screen::Screen;
 use crate::text::{count, visible};
 
-/// What a command knows once it has read its configuration.
+/// A command's configuration.
 pub(crate) struct Configuration {
     pub(crate) found: ConfigFiles,
     pub(crate) loaded: Loaded,
 }
 
-/// The loops and pipelines of the project, and those that they name; none where files are named, since only
-/// those count then.
+/// The loops and pipelines of the project, and those that they name; none if files are named, since
+/// only those count then.
 pub(crate) fn runs_of_project(options: &ConfigOptions) -> Result<Vec<ConfigFile>, Failure> {
     match options.config.is_empty() {
         true => Ok(Place::find(options)?.runs_of_project()?.files),
@@ -37,13 +37,13 @@ impl Configuration {
         Ok(Self { found, loaded })
     }
 
-    /// Reads and checks these files; and what is probably not meant.
+    /// Reads and checks these files, and returns warnings.
     pub(crate) fn check(found: ConfigFiles) -> (Self, Vec<Warning>) {
         let (loaded, warnings) = found.check(&process_environment());
         (Self { found, loaded }, warnings)
     }
 
-    /// Reads the loops and pipelines of the project, each by itself, and notes what is wrong with them.
+    /// Reads the loops and pipelines of the project, each separately, and notes their faults.
     /// Returns the hooks of each.
     pub(crate) fn read_runs(&mut self, options: &ConfigOptions) -> Result<Vec<HookSet>, Failure> {
         let environment = process_environment();
@@ -57,7 +57,7 @@ impl Configuration {
         Ok(runs)
     }
 
-    /// Adds faults that reading the files did not show.
+    /// Adds faults that were found after reading the files.
     pub(crate) fn add_faults(&mut self, faults: impl IntoIterator<Item = Fault>) {
         for fault in faults {
             if !self.loaded.faults.iter().any(|known| **known == fault) {
@@ -66,7 +66,7 @@ impl Configuration {
         }
     }
 
-    /// Adds what is left out that reading the files did not show.
+    /// Adds skipped entries that were found after reading the files.
     pub(crate) fn add_left_out(&mut self, left_out: Vec<Arc<Fault>>) {
         for fault in left_out {
             if !self.loaded.left_out.contains(&fault) {
@@ -75,12 +75,12 @@ impl Configuration {
         }
     }
 
-    /// 1 for a faulty configuration, whatever else went well.
+    /// 1 for a faulty configuration, else 0.
     pub(crate) fn exit_code(&self) -> u8 {
         if self.loaded.faults.is_empty() { exit_code::GO_ON } else { exit_code::OUR_FAULT }
     }
 
-    /// Shows every fault and their count on standard error; nothing where there is none.
+    /// Prints every fault and their number on standard error.
     pub(crate) fn show_faults(&self, screen: &Screen) {
         let faults = self.faults();
         if faults.is_empty() {
@@ -95,7 +95,7 @@ impl Configuration {
         ));
     }
 
-    /// Shows what was left out of foreign files on standard error.
+    /// Prints the skipped entries of foreign files on standard error.
     pub(crate) fn show_left_out(&self, screen: &Screen) {
         screen.left_out(&self.loaded.left_out);
     }
@@ -110,20 +110,20 @@ impl Configuration {
         self.faults().into_iter().map(fault_json).collect()
     }
 
-    /// Says that no file was found, and where one was looked for.
+    /// Prints that no file was found, and where it was searched.
     pub(crate) fn say_nothing_was_found(&self, screen: &Screen) {
         say_nothing_was_found(&self.found, screen);
     }
 
-    /// Every fault, file by file, from top to bottom. The engine reports them as it finds them, the
-    /// keys of a file before its hooks.
+    /// Every fault, file by file, from top to bottom. The engine reports a file's keys before its
+    /// hooks.
     fn faults(&self) -> Vec<&Fault> {
         let mut faults: Vec<&Fault> = self.loaded.faults.iter().map(AsRef::as_ref).collect();
         let file_of = |fault: &&Fault| {
             let files = &self.found.files;
             files.iter().position(|file| file.shown_as == fault.source.path).unwrap_or(files.len())
         };
-        // What a pipeline names comes behind the files themselves.
+        // Files that a pipeline names come after the others.
         faults.sort_by_key(file_of);
         for of_one_file in faults.chunk_by_mut(|a, b| a.source.path == b.source.path) {
             of_one_file.sort_by_key(|fault| {
@@ -135,7 +135,7 @@ impl Configuration {
     }
 }
 
-/// Says that no file was found, and where one was looked for.
+/// Prints that no file was found, and where it was searched.
 pub(crate) fn say_nothing_was_found(found: &ConfigFiles, screen: &Screen) {
     let mut text = format!(
         "note: no `{}` in {} or any folder above it",

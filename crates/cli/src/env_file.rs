@@ -1,8 +1,8 @@
-//! The file that Claude Code lends its hooks, where we are the host: what they append to it is for
-//! later commands of the same session.
+//! The file that Claude Code provides to its hooks, for events that we fire: hooks append variables
+//! for later commands of the same session.
 //!
-//! Claude Code itself has one, and so has a session with a folder of its own. Elsewhere a session that
-//! has a name gets one in the user's state, and a single call one that ends with it.
+//! Claude Code itself has one, and so has a session with its own folder. Otherwise a named session
+//! gets one in the user's state folder, and a single call a temporary one.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -18,16 +18,16 @@ use tempfile::TempPath;
 use crate::trust::Sha256;
 use crate::user_folders::UserFolders;
 
-/// A file that was lent, as long as it is needed.
+/// Such a file, for as long as it is needed.
 pub(crate) struct EnvFile {
     path: PathBuf,
-    /// Removes the file with the call that it was for.
+    /// Removes the file after the call.
     _only_now: Option<TempPath>,
 }
 
 impl EnvFile {
-    /// The file for the hooks of this event, if they want one and nobody else lends it. `session` is
-    /// the name of theirs.
+    /// The file for this event's hooks, if they need one and the host provides none. `session` is
+    /// their session's name.
     pub(crate) fn lend(
         event: &Event,
         session: Option<&str>,
@@ -55,14 +55,14 @@ impl EnvFile {
         let state = state.ok_or_else(|| io::Error::other("cannot locate the state folder"))?;
         let folder = state.join("env");
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        // A session may be called as its host likes.
+        // The host chooses the session's name, which may not be a valid file name.
         let name = Sha256::digest(session.as_bytes()).to_hex();
         let path = folder.join(format!("{}.sh", &name[..32]));
         OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         Ok(Self { path, _only_now: None })
     }
 
-    /// The environment in which hooks find it.
+    /// The hooks' environment, with the file's variable.
     pub(crate) fn environment(&self) -> Environment {
         let own = (ENV_FILE_VARIABLE.into(), self.path.clone().into_os_string());
         Environment::new(std::env::vars_os().chain([own]))

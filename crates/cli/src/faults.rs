@@ -9,8 +9,8 @@
 //! help: did you mean `ITERATION`?
 //! ```
 //!
-//! Lines are drawn here and not by a library: the ones there are let some control characters
-//! through, and look at all of a line that may be 4 MiB long.
+//! Drawn here and not by a library: existing ones let some control characters through, and process
+//! whole lines, which may be 4 MiB long.
 
 use std::fmt::Write as _;
 
@@ -22,10 +22,10 @@ use crate::text::{Paint, visible, width};
 /// Characters of a line that are shown; a file without line breaks must not flood the screen.
 const LINE_CHARS_MAX: usize = 120;
 
-/// How many of them stand before the place, when the line has to be cut.
+/// Characters before the place, if the line has to be cut.
 const CHARS_BEFORE: usize = 40;
 
-/// A heading may quote what somebody wrote, and that may be long.
+/// Characters of a heading, which may quote a user's long text.
 const HEADING_CHARS_MAX: usize = 300;
 
 /// A fault of a configuration.
@@ -33,12 +33,12 @@ pub(crate) fn fault(fault: &Fault, paint: Paint) -> String {
     Drawing::of(fault).drawn(paint, &paint.wrong("error:"), Paint::wrong)
 }
 
-/// What was left out of a foreign file.
+/// A skipped entry of a foreign file.
 pub(crate) fn left_out(fault: &Fault, paint: Paint) -> String {
     Drawing::of(fault).drawn(paint, &paint.odd("warning:"), Paint::odd)
 }
 
-/// A place of a configuration that is probably not meant.
+/// A warning about a place in a configuration.
 pub(crate) fn warning(warning: &Warning, paint: Paint) -> String {
     let drawing = Drawing {
         advice: warning_advice(warning),
@@ -49,7 +49,7 @@ pub(crate) fn warning(warning: &Warning, paint: Paint) -> String {
     drawing.drawn(paint, &paint.odd("warning:"), Paint::odd)
 }
 
-/// Advice that is about no single place; `word` is `warning:` or `note:`.
+/// Advice without a place; `word` is `warning:` or `note:`.
 pub(crate) fn without_place(word: &str, advice: &Advice, paint: Paint) -> String {
     let mut text = heading(&paint.odd(word), &advice.heading, paint);
     help(&mut text, &advice.help, paint);
@@ -91,7 +91,7 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Something wrong on our side.
+/// An error of the program or the system.
 pub(crate) fn failure(failure: &Failure, paint: Paint) -> String {
     let message = failure.message();
     let mut text = heading(&paint.wrong("error:"), &message.heading, paint);
@@ -111,10 +111,10 @@ fn help(text: &mut String, help: &str, paint: Paint) {
     let _ = writeln!(text, "{} {}", paint.advice("help:"), visible(help));
 }
 
-/// What ends a line in YAML.
+/// The line ends of YAML.
 const BREAKS: [char; 2] = ['\n', '\r'];
 
-/// One line of a file, and where the carets go.
+/// One line of a file, and the position of the carets.
 struct Snippet {
     line: String,
     indent: usize,
@@ -127,7 +127,7 @@ impl Snippet {
         if !text.is_char_boundary(at) {
             return None;
         }
-        // Not further than will be shown: there may be thousands of faults in one long line.
+        // No further than is shown: one long line may have thousands of faults.
         let within = |(_, letter): &(usize, char)| !BREAKS.contains(letter);
         let start = text[..at].char_indices().rev().take_while(within);
         let start = start.take(LINE_CHARS_MAX + 1).last();
@@ -136,7 +136,7 @@ impl Snippet {
         let before = &text[start.map_or(at, |(offset, _)| offset)..at];
         let after = &text[at..end.map_or(at, |(offset, letter)| at + offset + letter.len_utf8())];
         let after = after.trim_end();
-        // What spans lines is marked on its first one.
+        // A range of several lines is marked on its first line.
         let marked =
             after.char_indices().take_while(|(offset, _)| at + offset < place.range.end).count();
         Some(Self::cut(before, after, marked))
@@ -174,7 +174,7 @@ fn tail(text: &str, chars: usize) -> &str {
     start.map_or(text, |(at, _)| &text[at..])
 }
 
-/// A line that knows how wide it is.
+/// A line that knows its width.
 #[derive(Default)]
 struct Line {
     text: String,

@@ -1,4 +1,4 @@
-//! One process at a time changes files that are replaced whole, and so cannot be locked themselves.
+//! A lock for files that are replaced as a whole, and so cannot be locked themselves.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -6,19 +6,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait for others. One change takes a fraction of a millisecond, and an agent with many
-/// tools at once makes dozens, on a machine that they keep busy.
+/// How long to wait for the lock. One change takes a fraction of a millisecond; an agent with many
+/// parallel tools makes dozens on a busy machine.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Between two looks whether they are done.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// Why nothing can be changed.
+/// Why the lock could not be taken.
 #[derive(Debug)]
 pub(crate) enum NotLocked {
-    /// Others change it all the time.
+    /// Other processes held it for too long.
     Busy,
-    /// The system says no.
+    /// A system error.
     Refused(io::Error),
 }
 
@@ -31,7 +31,7 @@ impl From<NotLocked> for io::Error {
     }
 }
 
-/// Waits until this process alone changes what this file stands for; until it is dropped.
+/// Takes the lock of this file; dropping the result releases it.
 pub(crate) fn lock(path: &Path) -> Result<File, NotLocked> {
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     let lock = opened.map_err(NotLocked::Refused)?;

@@ -1,4 +1,4 @@
-//! [`HookSwitches`]: what switches hooks off for one call.
+//! [`HookSwitches`]: options that switch hooks off for one call.
 
 use clap::Args;
 use hookwright_engine::HookSet;
@@ -19,7 +19,7 @@ pub(crate) struct HookSwitches {
 }
 
 impl HookSwitches {
-    /// Why no hook runs, if none does.
+    /// Why no hook runs, if all are off.
     pub(crate) fn all_off(&self) -> Option<&'static str> {
         if self.no_hooks {
             return Some("--no-hooks");
@@ -27,7 +27,7 @@ impl HookSwitches {
         off_by_environment()
     }
 
-    /// Says which ids name no hook.
+    /// Warns about ids that name no hook.
     pub(crate) fn warn_of_unknown(&self, hooks: &HookSet, screen: &Screen) {
         for id in &self.skip {
             if !hooks.hooks().iter().any(|hook| hook.id == *id) {
@@ -40,7 +40,7 @@ impl HookSwitches {
 /// The variable that switches all hooks off when it is `0`.
 pub(crate) const SWITCH: &str = "HOOKWRIGHT";
 
-/// What in the environment says that no hook runs.
+/// Why the environment switches all hooks off, if it does.
 pub(crate) fn off_by_environment() -> Option<&'static str> {
     std::env::var_os(SWITCH).filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
 }

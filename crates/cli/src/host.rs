@@ -1,8 +1,8 @@
-//! This program as the host of an engine: the hooks of a project, found, read and judged, and the
-//! engine with everything that this program lends it.
+//! This program as the host of an engine: finds, reads and judges a project's hooks, and assembles
+//! the engine with its ports.
 //!
-//! Every command that fires events itself assembles its engine here; what differs between them is an
-//! option with a name. What happens when the hooks can't be asked is one rule, in `unasked.rs`.
+//! Every command that fires events itself assembles its engine here; the differences are named
+//! options. The rule for hooks that cannot be asked is in `unasked.rs`.
 
 mod trusted_files;
 
@@ -24,43 +24,43 @@ use crate::state;
 
 /// The hooks of a project.
 pub(crate) struct ProjectHooks {
-    /// The project, where hooks run.
+    /// The project's root, where hooks run.
     pub(crate) root: PathBuf,
-    /// What hooks find in their environment.
+    /// The hooks' environment.
     pub(crate) environment: Environment,
-    /// The files that may run, as they were read.
+    /// The files that may run, as read.
     pub(crate) files: Vec<ReadFile>,
-    /// What is in them.
+    /// Their hooks and faults.
     pub(crate) loaded: Loaded,
     pub(crate) secrets: Secrets,
-    /// The files that had to be trusted, and are.
+    /// The trusted files among those that need trust.
     pub(crate) trusted: Vec<PathBuf>,
-    /// Why nothing may pass that hooks can block: there are files that are not trusted.
+    /// Why events that hooks can block are blocked: there are untrusted files.
     pub(crate) refusal: Option<String>,
 }
 
-/// Which of the files that were found may run.
+/// Which of the found files may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MayRun {
     /// All: a person runs the command.
     Everything,
-    /// Those that a person has trusted: an agent calls.
+    /// Only trusted ones: an agent calls.
     TrustedFiles,
 }
 
-/// What differs between the engines of commands.
+/// Differences between the engines of commands.
 #[derive(Default)]
 pub(crate) struct EngineOptions {
-    /// Hooks that do not run, by their ids.
+    /// Ids of hooks to skip.
     pub(crate) skip: Vec<String>,
-    /// What a session remembers; nothing unless said.
+    /// The session's memory; none by default.
     pub(crate) memory: Option<Arc<dyn Memory>>,
-    /// Where hooks run that nothing waits for.
+    /// Where background hooks run.
     pub(crate) background: Background,
 }
 
 impl ProjectHooks {
-    /// Reads and checks the files that were found, as far as they may run.
+    /// Reads and checks the found files that may run.
     pub(crate) fn read(found: ConfigFiles, environment: Environment, may_run: MayRun) -> Self {
         let mut files = found.read();
         let (mut trusted, mut refusal) = (Vec::new(), None);
@@ -72,19 +72,19 @@ impl ProjectHooks {
         Self { root, environment, files, loaded, secrets, trusted, refusal }
     }
 
-    /// Hooks that have been read and judged already, without anyone's secrets.
+    /// Hooks that were read and judged before, without secrets.
     pub(crate) fn loaded(root: PathBuf, environment: Environment, loaded: Loaded) -> Self {
         let (files, secrets, trusted) = Default::default();
         Self { root, environment, files, loaded, secrets, trusted, refusal: None }
     }
 
-    /// The engine for all of its hooks, which asks people through the user's store.
+    /// The engine for all hooks, which asks people through the user's store.
     pub(crate) fn engine(&mut self, options: EngineOptions) -> Engine {
         let hooks = std::mem::take(&mut self.loaded.hooks);
         self.engine_of(hooks, options)
     }
 
-    /// The same for some of its hooks.
+    /// The same for some of the hooks.
     pub(crate) fn engine_of(&self, hooks: HookSet, options: EngineOptions) -> Engine {
         let project = self.root.to_string_lossy().into_owned();
         let asking = Asking { project, pipeline: None, address: self.loaded.callback.clone() };
@@ -92,7 +92,7 @@ impl ProjectHooks {
         self.assemble(hooks, options, Ports { waits, ..Ports::default() })
     }
 
-    /// The engine for all of its hooks, in which no person can be asked.
+    /// The engine for all hooks, in which no person can be asked.
     pub(crate) fn engine_without_people(&mut self) -> Engine {
         let hooks = std::mem::take(&mut self.loaded.hooks);
         self.assemble(hooks, EngineOptions::default(), Ports::default())
@@ -111,22 +111,22 @@ impl ProjectHooks {
     }
 }
 
-/// What hooks run on, and from here on their orphans are ours: they are collected as they end.
+/// The runtime for hooks. This process also adopts and reaps their orphans.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    // Where the system has no subreapers, children of killed hooks go to init as ever.
+    // Without subreapers, children of killed hooks go to init as usual.
     let _ = hookwright_process::become_subreaper();
     check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
-    // One thread: a command that lives for milliseconds has no use for more.
+    // One thread is enough for a command that runs for milliseconds.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|cause| Failure::NoRuntime { cause })?;
-    // It lives as long as the runtime.
+    // The task lasts as long as the runtime.
     drop(runtime.spawn(hookwright_process::collect_orphans()));
     Ok(runtime)
 }
 
-/// The event with the fields that scripts written for an agent rely on, where its data lack them.
+/// Adds the fields that scripts for an agent rely on, if the event's data lack them.
 pub(crate) fn with_session(mut event: Event, session_id: &str) -> Event {
     let mut fill = |field: &str, value: &str| {
         if event.data.get(field).is_none_or(Value::is_null) {
@@ -134,7 +134,7 @@ pub(crate) fn with_session(mut event: Event, session_id: &str) -> Event {
         }
     };
     fill("session_id", session_id);
-    // There is no transcript; this one can be opened and is empty.
+    // There is no transcript; this file can be opened and is empty.
     fill("transcript_path", "/dev/null");
     event
 }

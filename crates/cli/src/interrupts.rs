@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin, while hooks run.
+//! Handling of Ctrl-C and similar signals while hooks run.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,21 +10,22 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::exit_code;
 use crate::screen::Screen;
 
-/// Ctrl-C and its kin: once ends the hooks, twice ends us; a terminal that is closed is only ever once.
+/// Ctrl-C and similar signals: the first ends the hooks, the second this process; a hangup counts
+/// once.
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
-    /// Not if we were started to outlive the terminal, as with nohup.
+    /// `None` if this process was started to ignore hangups, as with nohup.
     hangup: Option<Signal>,
     pub(crate) came: bool,
-    /// What to leave with when there is no time for anything else.
+    /// The exit code of an immediate exit.
     pub(crate) code: u8,
-    /// What must not be left behind even then.
+    /// Cleanup that an immediate exit must still do.
     pub(crate) leaving: Option<Box<dyn Fn()>>,
 }
 
 impl Interrupts {
-    /// To be called on a runtime for which [`check_descriptors`] was called.
+    /// Call [`check_descriptors`] before, and this inside the runtime.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -38,7 +39,7 @@ impl Interrupts {
         })
     }
 
-    /// Waits for `work`; an interrupt ends the hooks, and with them the work.
+    /// Waits for `work`; an interrupt ends the hooks, and so the work.
     pub(crate) async fn ending<T>(
         &mut self,
         engine: &Engine,
@@ -52,7 +53,7 @@ impl Interrupts {
         self.or_else(&first, work).await
     }
 
-    /// Waits for `work`; the first interrupt asks it to end, the second ends us.
+    /// Waits for `work`; the first interrupt asks it to end, the second exits.
     pub(crate) async fn or_else<T>(
         &mut self,
         first: &dyn Fn(),
@@ -72,8 +73,8 @@ impl Interrupts {
                 _ = self.terminate.recv() => false,
                 _ = hangup => true,
             };
-            // A terminal that is closed tells it twice: the shell does, and so does the system. Nobody
-            // is impatient then.
+            // A closed terminal sends two hangups, from the shell and from the system. That is not
+            // an impatient user.
             if self.came && is_hangup {
                 continue;
             }
@@ -90,15 +91,15 @@ impl Interrupts {
     }
 }
 
-/// Whether enough files can be opened to catch a signal. Tokio panics where they can't.
+/// Fails unless enough files can be opened to catch signals; Tokio would panic.
 pub(crate) fn check_descriptors() -> io::Result<()> {
     // Two for signals, up to five for a runtime, one for a listener. All are closed again.
     let pipes: Result<Vec<_>, _> = (0..4).map(|_| rustix::pipe::pipe()).collect();
     Ok(pipes.map(drop)?)
 }
 
-/// Lets children start with default signals, whatever this process was started to ignore. To be called
-/// before anything is started.
+/// Gives children default signals, whatever this process was started to ignore. Call it before
+/// starting anything.
 pub(crate) fn catch_ignored_signals() -> io::Result<()> {
     let ignored = ignored_signals();
     if ignored.is_empty() {
@@ -108,7 +109,7 @@ pub(crate) fn catch_ignored_signals() -> io::Result<()> {
     ignored.catch()
 }
 
-/// What this process was started to ignore; taking a hangup would undo that.
+/// The signals that this process was started to ignore; handling a hangup would undo that.
 fn ignored_signals() -> IgnoredSignals {
     static AT_START: OnceLock<IgnoredSignals> = OnceLock::new();
     *AT_START.get_or_init(IgnoredSignals::read)

@@ -1,6 +1,6 @@
-//! Sessions as commands about them see them: what the store has, and whether somebody runs them.
+//! Sessions for the commands about them: the stored record, and the process that runs it.
 //!
-//! Nothing is made by looking: without a store there are no sessions.
+//! Reading creates nothing: without a store there are no sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
 use crate::{session_choice, state};
 
-/// Which project a command is about.
+/// The project of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProjectOption {
     /// Act as if started in this folder
@@ -64,19 +64,19 @@ impl From<StatusWord> for SessionStatus {
     }
 }
 
-/// What a command that names no session is about.
+/// The default session of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The only one that can be resumed.
+    /// The only resumable one.
     Resume,
-    /// The only one that runs.
+    /// The only running one.
     Stop,
-    /// The only one that runs, else the only one. For this command.
+    /// The only running one, else the only one. Contains the command's name.
     Show(&'static str),
 }
 
 impl Choice {
-    /// The command, and what its session does, behind "a session that".
+    /// The command, and what its session does, to follow "a session that".
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Choice::Resume => ("resume", "can be resumed"),
@@ -86,16 +86,16 @@ impl Choice {
     }
 }
 
-/// Which sessions are asked for. Those of the store's newest come first.
+/// Selects sessions, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Query<'a> {
-    /// Only those with one of these; with none given, all.
+    /// Only sessions with one of these statuses; all if empty.
     pub(crate) statuses: Vec<SessionStatus>,
     pub(crate) all_projects: bool,
-    /// Also those that hooks have started.
+    /// Include sessions that hooks started.
     pub(crate) children: bool,
     pub(crate) name_prefix: Option<&'a str>,
-    /// At most so many; `None` for all.
+    /// At most this many; `None` for all.
     pub(crate) limit: Option<usize>,
 }
 
@@ -119,16 +119,16 @@ impl Query<'_> {
 #[derive(Debug)]
 pub(crate) struct KnownSession {
     pub(crate) record: SessionRecord,
-    /// Of the record in the store.
+    /// The record's version in the store.
     pub(crate) version: u64,
-    /// The record's, or [`SessionStatus::CutOff`].
+    /// The record's status, or [`SessionStatus::CutOff`].
     pub(crate) status: SessionStatus,
-    /// Who runs it.
+    /// The process that runs it.
     pub(crate) holder: Option<LeaseOwner>,
 }
 
-/// Every field by the name that programs know, `null` where it has no value. Written as it is, not
-/// through a tree of values: lists may be long.
+/// Every field under its JSON name, `null` without a value. Serialized directly, not through a tree
+/// of values, since lists may be long.
 impl Serialize for KnownSession {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = &self.record;
@@ -179,7 +179,7 @@ impl Serialize for KnownSession {
     }
 }
 
-/// A session's folder, from the project root.
+/// A session's folder, relative to the project root.
 fn session_folder(record: &SessionRecord) -> String {
     record.folder.clone().unwrap_or_else(|| format!(".hookwright/sessions/{}", record.name))
 }
@@ -197,12 +197,13 @@ impl KnownSession {
         self.record.can_be_resumed(self.status)
     }
 
-    /// The command that resumes it, if that can be done.
+    /// The command that resumes it, if it can be resumed.
     pub(crate) fn resume_command(&self) -> Option<String> {
         self.record.resume_command(self.status)
     }
 
-    /// From its beginning to its end or until now; nobody knows when one that was cut off ended.
+    /// The time from its beginning to its end or until now; `None` if it was cut off at an unknown
+    /// time.
     pub(crate) fn duration_ms(&self, now_ms: i64) -> Option<i64> {
         if self.runs() {
             return Some((now_ms - self.record.created_at_ms()).max(0));
@@ -215,15 +216,15 @@ impl KnownSession {
         JournalKey { project, session }
     }
 
-    /// Every field, also those without a value.
+    /// Every field, including those without a value.
     pub(crate) fn json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
-/// The sessions that there are, seen from one project.
+/// The sessions, seen from one project.
 pub(crate) struct Sessions {
-    /// `None` as long as nobody has run a session.
+    /// `None` before the first session.
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) found: ConfigFiles,
     pub(crate) project: String,
@@ -239,13 +240,13 @@ impl Sessions {
         Ok(Self { store: state::existing_store()?, found, project })
     }
 
-    /// The sessions of a project that was found already.
+    /// The sessions of a known project.
     pub(crate) fn of_project(project: String, options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(&options.searching())?;
         Ok(Self { store: state::existing_store()?, found, project })
     }
 
-    /// The session that the user of a command means, and the store that has it.
+    /// The session that the user means, and its store.
     pub(crate) fn chosen(
         &self,
         text: Option<&str>,
@@ -259,7 +260,7 @@ impl Sessions {
         Ok((store, known(store, record)?))
     }
 
-    /// The only session that this can be about.
+    /// The only session that can be meant.
     fn only(&self, choice: Choice) -> Result<(&dyn Store, KnownSession), Failure> {
         let (command, which) = choice.words();
         let limit = Some(CANDIDATES_MAX + 1);
@@ -280,7 +281,7 @@ impl Sessions {
         }
     }
 
-    /// The session of this name in this project, and the store that has it.
+    /// The session of this name in this project, and its store.
     pub(crate) fn named(&self, name: &str) -> Result<(&dyn Store, KnownSession), Failure> {
         let name: SessionName = name.parse().map_err(SessionFailure::Name)?;
         let missing = || SessionFailure::Unknown { name: name.as_str().to_owned() };
@@ -289,8 +290,8 @@ impl Sessions {
         Ok((store, known(store, record)?))
     }
 
-    /// Reads the lists of issues of these sessions, which are no part of their records and only programs
-    /// read.
+    /// Reads the sessions' lists of issues, which are not part of their records and only printed as
+    /// JSON.
     pub(crate) fn read_issues(&self, list: &mut [KnownSession]) -> Result<(), Failure> {
         let Some(store) = self.store.as_deref() else { return Ok(()) };
         for session in list {
@@ -299,14 +300,13 @@ impl Sessions {
         Ok(())
     }
 
-    /// The name of the session that a person started and that this one came from; its own, if a person
-    /// started it.
+    /// The name of the session at the root of this one's ancestors, which a person started.
     pub(crate) fn root_of(&self, session: &KnownSession) -> Result<String, Failure> {
         let origin = self.origin_of(session)?;
         Ok(origin.as_ref().unwrap_or(session).name().to_owned())
     }
 
-    /// The session that this one, which a hook has started, came from in the end.
+    /// The root session of one that a hook started.
     pub(crate) fn origin_of(
         &self,
         session: &KnownSession,
@@ -321,7 +321,7 @@ impl Sessions {
         Ok(origin)
     }
 
-    /// The sessions that are asked for, newest first.
+    /// The selected sessions, newest first.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<KnownSession>, Failure> {
         let Some(store) = self.store.as_deref() else {
             return Ok(Vec::new());
@@ -350,12 +350,12 @@ impl Sessions {
     }
 }
 
-/// The names that the store's index has for these.
+/// The names of these statuses in the store's index.
 fn in_the_store(statuses: &[SessionStatus]) -> Vec<String> {
     let mut names: Vec<String> = statuses
         .iter()
         .map(|status| match status {
-            // The lease tells it from one that runs.
+            // The lease distinguishes it from a running one.
             SessionStatus::CutOff => SessionStatus::Active.to_string(),
             status => status.to_string(),
         })

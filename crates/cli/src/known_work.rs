@@ -1,6 +1,6 @@
-//! A project's work as commands about it see it: issues with what became of them, and tasks by state.
+//! A project's work for the commands about it: issues with their states, and tasks by state.
 //!
-//! Nothing is made by looking: without a store every issue is open.
+//! Reading creates nothing: without a store every issue is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use crate::error::Failure;
 use crate::{state, tasks};
 
-/// Where issues are looked for although no session has worked on any.
+/// The default folder of issues, if no session has worked on any.
 const USUAL_FOLDER: &str = "issues";
 
-/// An issue, and what became of it.
+/// An issue and its state.
 pub(crate) struct KnownIssue {
     pub(crate) folder: String,
     pub(crate) number: u64,
     pub(crate) title: String,
     pub(crate) state: IssueState,
-    /// What the store has of it.
+    /// Its record in the store.
     pub(crate) kept: Option<KeptIssue>,
 }
 
@@ -48,13 +48,13 @@ impl KnownIssue {
 /// The work of a project.
 #[derive(Default)]
 pub(crate) struct KnownWork {
-    /// By folder and number.
+    /// Sorted by folder and number.
     pub(crate) issues: Vec<KnownIssue>,
-    /// How many tasks are in which state.
+    /// The number of tasks in each state.
     pub(crate) tasks: BTreeMap<&'static str, usize>,
-    /// What of the issues cannot be read, and why.
+    /// Issues that cannot be read, and why.
     pub(crate) problems: Vec<String>,
-    /// Files that are probably meant as issues and are none.
+    /// Files that look like issues but are not.
     pub(crate) notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl KnownWork {
             work.free_those_of_the_dead(states)?;
         }
         if let Some(store) = store {
-            // The states of all come with every list; only those that are asked for are read whole.
+            // Every list has the states of all tasks; only those in this state are parsed.
             let few = [TaskState::InProgress];
             let list = KeptTasks::new(store, &project).list(&few).map_err(tasks::task_failure)?;
             let counts = TaskState::ALL.map(|state| (state.as_str(), list.count(state)));
@@ -109,7 +109,7 @@ impl KnownWork {
         Ok(work)
     }
 
-    /// What a session has begun that nobody runs is open.
+    /// Treats an issue as open if its session no longer runs.
     fn free_those_of_the_dead(&mut self, states: &IssueStates) -> Result<(), Failure> {
         for issue in &mut self.issues {
             if issue.state == IssueState::Active

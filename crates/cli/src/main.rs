@@ -5,28 +5,28 @@
 //! | [`commands`] | one file per command: its arguments, then its function |
 //! | [`config_files`] | which configuration files a command reads |
 //! | [`configuration`] | those files, read and checked |
-//! | [`templates`] | hooks to begin with |
-//! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
-//! | [`runner`] | a project, a session in it, and letting it run |
-//! | [`env_file`] | the file that hooks of Claude Code append to |
-//! | [`start_environment`] | the environment in which a person started the agent that calls us |
-//! | [`user_folders`] | where the user's hooks, trust and sessions are kept |
+//! | [`templates`] | hooks to start with |
+//! | [`interrupts`] | Ctrl-C and similar signals while hooks run |
+//! | [`runner`] | runs a session in a project |
+//! | [`env_file`] | the file that Claude Code's hooks append to |
+//! | [`start_environment`] | the environment in which a person started the calling agent |
+//! | [`user_folders`] | where the user's hooks, trust and sessions are stored |
 //! | [`system_user`] | the user in the system's list of users |
-//! | [`state`] | the store of sessions, opened |
+//! | [`state`] | opens the store of sessions |
 //! | [`trust`] | which files may run inside an agent |
-//! | [`tasks`] | a project's tasks, and what completes one |
-//! | [`chain_above`] | the hooks in which this program was started |
-//! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
-//! | [`known_session`] | what is known of them, and who runs them |
-//! | [`session_waits`] | what sessions wait for now |
-//! | [`span`] | spans of time as people type them |
-//! | [`view`] | what a session does now, at the bottom of a terminal |
-//! | [`screen`] | the one place where text leaves the program |
-//! | [`text`] | pieces of text for people, nothing raw |
+//! | [`tasks`] | a project's tasks, and how one is completed |
+//! | [`chain_above`] | the hooks that started this program |
+//! | [`approvals`] | questions to people, for hooks and commands |
+//! | [`known_session`] | sessions, and the processes that run them |
+//! | [`session_waits`] | what sessions are waiting for |
+//! | [`span`] | durations as people type them |
+//! | [`view`] | the live view at the bottom of a terminal |
+//! | [`screen`] | all output of the program |
+//! | [`text`] | text for people, with control characters escaped |
 //! | [`faults`] | faults with their lines |
 //! | [`render`] | tables, sessions, timelines |
-//! | [`error`] | heading, place, help and exit code of everything that can be wrong |
-//! | [`exit_code`] | every exit code with its sentence |
+//! | [`error`] | heading, place, help and exit code of every error |
+//! | [`exit_code`] | every exit code with its meaning |
 
 mod approvals;
 mod chain_above;
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let screen = Screen;
     #[cfg(feature = "faults")]
     death_points::begin();
-    // Where it cannot be done, children inherit what we ignore.
+    // If this fails, children inherit the signals that we ignore.
     let _ = interrupts::catch_ignored_signals();
     let ended = match commands::quick(std::env::args_os().skip(1)) {
         Some(command) => {
@@ -101,8 +101,8 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// For `cargo xtask faults` only: at which point this program shall die, and where it says how many
-/// it has passed. A program that people use has none of this.
+/// For `cargo xtask faults` only: the point at which this program kills itself, and the file for
+/// the number of points it has passed. Release builds have none of this.
 #[cfg(feature = "faults")]
 mod death_points {
     use std::fmt::Write as _;
@@ -127,13 +127,13 @@ mod death_points {
             for (name, count) in faults::passed() {
                 let _ = writeln!(text, "{count} {name}");
             }
-            // Whoever asked for it sees that it is missing.
+            // A campaign notices if the file is missing.
             let _ = std::fs::write(file, text);
         }
     }
 }
 
-/// Runs a command. A fault of ours must not open a guard.
+/// Runs a command. A crash must not open a guard.
 fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     let crashed = command.crash_code();
     let ended = catch_unwind(AssertUnwindSafe(|| commands::run(command, screen)));
@@ -143,7 +143,7 @@ fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     })
 }
 
-/// What a command line that asks for help says about colour.
+/// The value of `--color` in a command line that asks for help.
 fn color_in(words: impl Iterator<Item = OsString>) -> ColorChoice {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let value = |at: usize, word: &str| match word.strip_prefix("--color=") {
@@ -155,8 +155,8 @@ fn color_in(words: impl Iterator<Item = OsString>) -> ColorChoice {
     said.and_then(|word| ColorChoice::from_str(&word, true).ok()).unwrap_or_default()
 }
 
-/// `--help` and `--version` are results; anything else the parser says is bad usage, for which its
-/// own exit code would be 2, which means "block" to whoever called us.
+/// `--help` and `--version` are results; everything else is bad usage, for which the parser's own
+/// exit code would be 2, which means "block" to the caller.
 fn answer_usage(error: &clap::Error, screen: &Screen) -> Result<u8, Failure> {
     let text = error.render().to_string();
     match error.kind() {

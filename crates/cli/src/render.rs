@@ -1,5 +1,5 @@
-//! What people read of hooks, sessions and their timelines. [`Table`] shows text that others wrote only
-//! through `crate::text`.
+//! Text about hooks, sessions and their timelines. [`Table`] shows foreign text only through
+//! `crate::text`.
 
 mod agent_lines;
 pub(crate) mod human;
@@ -17,7 +17,7 @@ use crate::text::count;
 
 pub(crate) use table::Table;
 
-/// How many iterations a stage may have. A folder of issues bounds itself.
+/// The maximum number of a stage's iterations. A folder of issues has its own bound.
 pub(crate) fn at_most(iterations: u32) -> String {
     match iterations {
         ITERATIONS_MAX.. => "until the work is done".to_owned(),

@@ -1,4 +1,4 @@
-//! What `run` and `resume` share: a project, a session in it, and letting it run to its end.
+//! Shared by `run` and `resume`: finds a project and runs a session in it to its end.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ use crate::text::{count, visible};
 use crate::view::{About, LiveView};
 use crate::{state, tasks};
 
-/// A session that was chosen to run.
+/// A session to run.
 pub(crate) struct Chosen {
     pub(crate) plan: Plan,
     pub(crate) sources: Sources,
@@ -45,15 +45,15 @@ pub(crate) struct Chosen {
     pub(crate) name: SessionName,
     pub(crate) fence: Fence,
     pub(crate) record: SessionRecord,
-    /// That of its record; a new session has none.
+    /// The record's version; `None` for a new session.
     pub(crate) version: Option<u64>,
     pub(crate) history: History,
     pub(crate) reloaded: bool,
-    /// Hooks whose questions have ended it, and are not asked again.
+    /// Hooks whose questions ended the session and are not asked again.
     pub(crate) skip_gates: Vec<String>,
 }
 
-/// What was asked for, found and checked.
+/// The requested run, found and checked.
 pub(crate) struct Prepared {
     pub(crate) sources: Sources,
     pub(crate) plan: Plan,
@@ -63,13 +63,13 @@ pub(crate) struct Prepared {
 /// The loops and pipelines of a project.
 pub(crate) struct RunFiles {
     pub(crate) files: Vec<ConfigFile>,
-    /// Folders that have too many entries, as messages name them: not all were looked at.
+    /// Folders with too many entries, which were not read completely, as messages name them.
     pub(crate) cut: Vec<PathBuf>,
 }
 
-/// The project that a command acts in.
+/// The project of a command.
 pub(crate) struct Place {
-    /// Where the command was started.
+    /// The directory in which the command was started.
     started_in: PathBuf,
     pub(crate) found: ConfigFiles,
     environment: Environment,
@@ -84,8 +84,8 @@ impl Place {
         Ok(Self { started_in, found, environment, agents })
     }
 
-    /// What agents and hooks of a session see: this environment, and where they find us and the
-    /// project, wherever they go.
+    /// The environment of a session's agents and hooks: this one, with the paths of this program
+    /// and the project.
     fn environment_of_session(&self) -> Environment {
         let project = self.found.project_root.clone();
         let environment = self.environment.with(tasks::PROJECT, project);
@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// A path may lead into a project of its own below the working directory: its agent works there.
+    /// Enters the project that a path leads to, if it has its own one below the working directory.
     pub(crate) fn enter_project_of(
         &mut self,
         file: &str,
@@ -133,18 +133,18 @@ impl Place {
         }
     }
 
-    /// What is wrong with the loops and pipelines that hooks of these files start.
+    /// The faults of the loops and pipelines that hooks of these files start.
     pub(crate) fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
         let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
         let (sources, mut faults) = self.searched(|finder| finder.with_children(hook_files))?;
         let around = self.plan_context(&[]);
-        // Who the agent is may still be said with `--agent`.
+        // The agent can still be given with `--agent`.
         let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
         faults.extend(Plan::faults_of_children(&sources, &around).into_iter().filter(is_news));
         Ok(faults)
     }
 
-    /// The project's loops and pipelines, and the loops and pipelines that they name.
+    /// The project's loops and pipelines, and those that they name.
     pub(crate) fn runs_of_project(&self) -> Result<RunFiles, Failure> {
         let found = ProjectRuns::find(&self.found.project_root, &PROJECT_NAMES);
         let mut files = Vec::new();
@@ -153,7 +153,7 @@ impl Place {
             let gathered = self.searched(|finder| finder.gather(asked))?;
             match gathered.sources {
                 Some(sources) => files.extend(sources.runs().filter_map(Source::config_file)),
-                // What is wrong with it is said where its hooks are read.
+                // Its fault is reported where its hooks are read.
                 None => files.push(self.found.native_file(path)),
             }
         }
@@ -163,7 +163,7 @@ impl Place {
         Ok(RunFiles { files, cut })
     }
 
-    /// Lets somebody look for files.
+    /// Calls `search` with a finder of this project's files.
     fn searched<T>(&self, search: impl FnOnce(&Finder<'_>) -> T) -> Result<T, Failure> {
         let user_folder = self.found.user_folder()?;
         Ok(search(&Finder {
@@ -175,7 +175,7 @@ impl Place {
         }))
     }
 
-    /// Finds everything that is needed and checks all of it.
+    /// Finds and checks everything that a run needs.
     pub(crate) fn prepare(
         &self,
         asked: RunRequest,
@@ -217,8 +217,7 @@ impl Place {
         PlanContext { root, environment, connections, agents: &self.agents }
     }
 
-    /// A name for a session whose user gave none. No session has it, and this project has no folder of
-    /// that name.
+    /// A new session name, which no session and no folder of this project has.
     pub(crate) fn new_name(&self, store: &dyn Store) -> Result<SessionName, Failure> {
         loop {
             let name = made_names::next(store).map_err(Failure::Store)?;
@@ -238,7 +237,7 @@ impl Place {
         plan: &Plan,
         secrets: &Secrets,
     ) -> SessionRecord {
-        // As they were given, behind the program and the command.
+        // The arguments after the program and the command.
         let arguments = std::env::args_os().skip(2);
         let args = arguments.map(|word| secrets.hide(&word.to_string_lossy()).into_owned());
         let start_time = Ports::default().clock.now();
@@ -256,7 +255,7 @@ impl Place {
         }
     }
 
-    /// Takes the session's lease; it is free again when this process has ended, at the latest.
+    /// Takes the session's lease, which ends with this process at the latest.
     pub(crate) fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
         let lease = lease::name_of(&self.project(), name.as_str());
         lease::take(store, &lease).map_err(|error| match error {
@@ -331,7 +330,8 @@ impl Place {
         let ended = drive(session, &interrupt, screen, view.as_ref());
         view.into_iter().for_each(LiveView::end);
         let ended = ended?;
-        // Nobody else may have it before it has ended; after a crash its holder is found dead.
+        // No other process may have the lease before the session has ended; after a crash the
+        // holder is found dead.
         hookwright_process::faults::point("lease is given back");
         let _ = store.release(&lease, token);
         let ended = ended.map_err(SessionFailure::Broken)?;
@@ -355,7 +355,7 @@ impl Place {
 }
 
 impl Place {
-    /// Asks people, for a session and those that its hooks start.
+    /// The port for questions to people, for a session and its children.
     fn waits(&self, store: &Arc<dyn Store>) -> Arc<AskPeople> {
         let (store, project) = (Arc::clone(store), self.project());
         Arc::new(move |plan| {
@@ -370,13 +370,13 @@ impl Place {
     }
 }
 
-/// Whether a session has left its files here. A folder without them was made and not used.
+/// Whether the folder has a session's files. A folder without them was created but not used.
 pub(crate) fn has_stages(folder: &SessionFolder) -> bool {
     let Ok(entries) = std::fs::read_dir(folder.path()) else { return false };
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("stage-"))
 }
 
-/// Says which ids to skip name no hook of any stage.
+/// Warns about ids to skip that name no hook of any stage.
 pub(crate) fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen: &Screen) {
     let sets = || plan.stages.iter().map(|stage| &stage.hooks).chain([&plan.hooks]);
     for id in &switches.skip {
@@ -386,14 +386,14 @@ pub(crate) fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen
     }
 }
 
-/// Says which hooks nothing in the session fires.
+/// Warns about hooks that nothing in the session fires.
 pub(crate) fn warn_of_unfired_hooks(switches: &HookSwitches, plan: &Plan, screen: &Screen) {
     let unfired = plan.unfired.iter().filter(|hook| !switches.skip.contains(&hook.id));
     let unfired: Vec<_> = unfired.cloned().collect();
     screen.advice("warning:", &unfired_together(Certainty::InThisRun, &unfired));
 }
 
-/// Lets a session run, with the first interrupt for the session and the second for us.
+/// Runs a session; the first interrupt ends the session, the second this process.
 fn drive(
     session: Session,
     interrupt: &EndRequest,
@@ -427,7 +427,7 @@ fn drive(
     })
 }
 
-/// What the live view of a session is about.
+/// The static data of a session's live view.
 fn about(folder: &SessionFolder, plan: &Plan, gate: &PauseGate) -> About {
     let agent = |stage: &Stage| stage.agents.first().map_or("", |first| &first.name).to_owned();
     let stages = plan.stages.iter().map(|stage| (stage.name.clone(), agent(stage)));
@@ -440,13 +440,13 @@ fn about(folder: &SessionFolder, plan: &Plan, gate: &PauseGate) -> About {
     }
 }
 
-/// Prints what happens, as it happens.
+/// Prints run events as they happen.
 fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
     let session_screen = Arc::clone(session_screen);
     Arc::new(move |event: &RunEvent| {
         let mut shown = session_screen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = shown.line(event) {
-            // A reader that went away does not end a session.
+            // A reader that has closed the pipe does not end a session.
             let _ = Screen.result(&text);
         }
     })
@@ -459,7 +459,7 @@ fn exit_code_of(ended: &SessionOutcome) -> u8 {
         SessionStatus::Interrupted => exit_code::INTERRUPTED,
         SessionStatus::Paused => exit_code::PAUSED,
         SessionStatus::Failed => exit_code::FAILED,
-        // No session that has run ends like this.
+        // A session that has run never ends with these.
         SessionStatus::Active | SessionStatus::CutOff | SessionStatus::Deleting => {
             exit_code::FAILED
         }
@@ -472,7 +472,7 @@ pub(crate) fn show_faults(faults: &[Fault], screen: &Screen) -> u8 {
     exit_code::OUR_FAULT
 }
 
-/// Branch and commit, where there is a repository.
+/// Branch and commit, if there is a repository.
 fn git_metadata(root: &Path) -> Metadata {
     let ask = |arguments: &[&str]| {
         let mut command = std::process::Command::new("git");

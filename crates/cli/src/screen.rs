@@ -1,7 +1,7 @@
-//! The one place where text leaves the program.
+//! All output of the program goes through here.
 //!
-//! Results go to standard output, talk goes to standard error. A reader that went away
-//! (`hookwright events | head -1`) is no error: what it did not want to read is dropped.
+//! Results go to standard output, messages to standard error. A reader that closes the pipe
+//! (`hookwright events | head -1`) is not an error: the rest is dropped.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
@@ -12,20 +12,20 @@ use crate::error::{Advice, Failure};
 use crate::faults;
 use crate::text::{ColorChoice, Paint, escaped};
 
-/// What is written there is gone.
+/// Discards everything.
 const NOWHERE: &str = "/dev/null";
 
 /// Standard output and standard error.
 pub(crate) struct Screen;
 
 impl Screen {
-    /// Prints a result on standard output. The text has to be [`visible`](crate::text::visible)
-    /// already.
+    /// Prints a result on standard output. The text must already be
+    /// [`visible`](crate::text::visible).
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
         self.result_while_read(text).map(drop)
     }
 
-    /// The same for one of many results: whether anybody still reads them.
+    /// The same for one of many results; returns whether there is still a reader.
     pub(crate) fn result_while_read(&self, text: &str) -> Result<bool, Failure> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -36,8 +36,8 @@ impl Screen {
         }
     }
 
-    /// Whether standard output goes nowhere. One that was closed counts: it is `/dev/null` by the time
-    /// a program begins.
+    /// Whether standard output is discarded. A closed one counts, since it is `/dev/null` when the
+    /// program begins.
     pub(crate) fn is_discarded(&self) -> bool {
         let (Ok(ours), Ok(nowhere)) = (rustix::fs::fstat(io::stdout()), rustix::fs::stat(NOWHERE))
         else {
@@ -46,7 +46,7 @@ impl Screen {
         (ours.st_mode, ours.st_rdev) == (nowhere.st_mode, nowhere.st_rdev)
     }
 
-    /// How many columns standard output has, if it is a terminal that tells.
+    /// The width of standard output, if it is a terminal that reports one.
     pub(crate) fn columns(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
@@ -66,18 +66,18 @@ impl Screen {
         self.result(&format!("{}\n", escaped(&value.to_string())))
     }
 
-    /// Prints on standard error. When even that fails there is nobody left to tell.
+    /// Prints on standard error. A failure is ignored, since it could not be reported.
     pub(crate) fn talk(&self, text: &str) {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
-    /// Prints what went wrong on our side.
+    /// Prints an error.
     pub(crate) fn failure(&self, failure: &Failure) {
         self.talk(&faults::failure(failure, paint()));
     }
 
-    /// Prints every fault of a configuration, each with its line and a blank one behind it.
+    /// Prints every fault of a configuration, each with its line and a blank line after it.
     pub(crate) fn faults<'a>(&self, all: impl IntoIterator<Item = &'a Fault>) {
         let paint = paint();
         for fault in all {
@@ -85,7 +85,7 @@ impl Screen {
         }
     }
 
-    /// Prints what was left out of foreign files in the same way, as warnings.
+    /// Prints the skipped entries of foreign files in the same way, as warnings.
     pub(crate) fn left_out(&self, all: &[Arc<Fault>]) {
         let paint = paint();
         for fault in all {
@@ -93,7 +93,7 @@ impl Screen {
         }
     }
 
-    /// Prints advice that is about no single place, without a blank line behind it.
+    /// Prints advice without a place, and without a blank line after it.
     pub(crate) fn advice(&self, word: &str, all: &[Advice]) {
         let paint = paint();
         for advice in all {
@@ -110,16 +110,16 @@ impl Screen {
     }
 }
 
-/// What the user said about colour, set once when the program begins.
+/// The value of `--color`, set once when the program begins.
 static CHOICE: OnceLock<ColorChoice> = OnceLock::new();
 
-/// Decides about colour for all that is printed from now on.
+/// Sets the use of colour for all later output.
 pub(crate) fn choose_color(choice: ColorChoice) {
     let _ = CHOICE.set(choice);
     Paint { colour: is_coloured(io::stdout().is_terminal()) }.set_results();
 }
 
-/// Whether text to a terminal, or to something else, has colour.
+/// Whether output to a terminal, or to something else, has colour.
 pub(crate) fn is_coloured(is_terminal: bool) -> bool {
     let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -130,7 +130,7 @@ pub(crate) fn is_coloured(is_terminal: bool) -> bool {
     }
 }
 
-/// How standard error is painted. Asked for only when there is something to paint.
+/// The colours of standard error, computed only when something is printed.
 fn paint() -> Paint {
     Paint { colour: is_coloured(io::stderr().is_terminal()) }
 }

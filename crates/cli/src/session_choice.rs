@@ -1,5 +1,5 @@
-//! Which session a command is about, as its user says it: a name or an id, the beginning of one, or
-//! nothing where only one session can be meant.
+//! Finds the session that the user means: by a name or an id, by the beginning of one, or without
+//! any if only one is possible.
 
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session_id::IdPrefix;
@@ -8,8 +8,8 @@ use hookwright_store::{Filter, Kind, Place, Record, Store, records};
 use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
 use crate::state;
 
-/// The session that this text means in this project: the one with this name or id, else the only one
-/// whose name or id begins so.
+/// The session of this project with this name or id, else the only one whose name or id begins with
+/// it.
 pub(crate) fn in_project(store: &dyn Store, project: &str, text: &str) -> Result<Record, Failure> {
     if let Some(named) = state::session(store, project, text)? {
         return Ok(named);
@@ -36,9 +36,9 @@ pub(crate) fn anywhere(store: &dyn Store, project: &str, text: &str) -> Result<R
     }
 }
 
-/// Sessions whose name or id begins so, newest first; enough of them to see whether there is one. A
-/// session that a hook has started begins like the one it came from, so it counts only where its
-/// own part of the name is given.
+/// Sessions whose name or id begins with a text, newest first; enough to see whether there is only
+/// one. A child session's name begins with its parent's, so a child counts only if the text
+/// contains part of its own name.
 fn beginning_with(
     store: &dyn Store,
     project: Option<&str>,

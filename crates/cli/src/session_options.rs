@@ -1,4 +1,4 @@
-//! [`SessionOptions`]: what `run` and `resume` are told about how a session is run and shown.
+//! [`SessionOptions`]: options of `run` and `resume` about running and showing a session.
 
 use clap::Args;
 
@@ -47,7 +47,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Whether a person shall see the session live.
+    /// Whether to show the live view.
     pub(crate) fn is_live(&self) -> bool {
         !self.json && !self.plain && LiveView::is_possible()
     }

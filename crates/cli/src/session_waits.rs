@@ -1,5 +1,5 @@
-//! [`SessionWait`]: what a session waits for now, as far as its record, its journal, the questions to
-//! people and the locks tell.
+//! [`SessionWait`]: what a session is waiting for, from its record, its journal, the questions to
+//! people and the locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,34 +16,34 @@ use crate::known_session::{KnownSession, Query, Sessions};
 use crate::view::model::Model;
 use crate::{approvals, state};
 
-/// Entries of a journal, from its end, in which hooks and agents that still run are looked for. A hook
-/// that was started before them is not found.
+/// Entries at the end of a journal that are searched for running hooks and agents. A hook that
+/// started earlier is not found.
 const ENTRIES_READ_MAX: u64 = 1_000;
 
-/// Entries that are read at once: one may hold as much output as a hook may print.
+/// Entries per read: one may hold a hook's whole output.
 const ENTRIES_AT_ONCE: usize = 250;
 
-/// What a session waits for. Times are in milliseconds since 1970.
+/// What a session is waiting for. Times are in milliseconds since 1970.
 #[derive(Debug)]
 pub(crate) enum SessionWait {
     /// A person's answer.
     Answer(Box<Wait>),
-    /// A hook that runs, or is tried again later.
+    /// A hook that runs, or that is retried later.
     Hook(RunningHook),
-    /// The agent, which works.
+    /// The working agent.
     Agent(WorkingAgent),
-    /// A time, or a person, with nothing running meanwhile.
+    /// A time, or a person, while nothing runs.
     Pause { cause: Option<PauseCause>, reason: String, until_ms: Option<i64> },
     /// Another process that has locked the task which the session wants to complete.
     TaskLock { task: TaskId, pid: u32 },
 }
 
-/// What sessions wait for: by the name of the session that a person started, each with the name of the
-/// session that waits.
+/// What sessions are waiting for: by the name of the session that a person started, each with the
+/// name of the session that waits.
 pub(crate) type Waits = BTreeMap<String, Vec<(String, SessionWait)>>;
 
-/// What the sessions of this project wait for. Of sessions that don't run only questions count: an answer
-/// is kept until they are resumed.
+/// What the sessions of this project are waiting for. For sessions that are not running only
+/// questions count: their answers are kept until the session is resumed.
 pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
     let Some(store) = sessions.store.as_deref() else { return Ok(Waits::new()) };
     let query = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
@@ -63,7 +63,7 @@ pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
     }
     for wait in questions {
         let Some(name) = wait.session.clone() else { continue };
-        // A session that was deleted leaves its questions behind.
+        // A deleted session leaves its questions behind.
         let Ok((_, session)) = sessions.named(&name) else { continue };
         let of = all.entry(sessions.root_of(&session)?).or_default();
         of.push((name, SessionWait::Answer(Box::new(wait))));
@@ -72,7 +72,7 @@ pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
     Ok(all)
 }
 
-/// What people are asked in this project, oldest first.
+/// The open questions of this project, oldest first.
 fn questions(project: &str) -> Result<Vec<Wait>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(Vec::new()) };
     let waiting = approvals::kept_waits(store).waiting(now_ms());
@@ -81,7 +81,8 @@ fn questions(project: &str) -> Result<Vec<Wait>, Failure> {
     Ok(waiting)
 }
 
-/// What a session that runs waits for, apart from people's answers. Hooks that ask these are left out.
+/// What a running session waits for, apart from people's answers. Hooks that ask these are left
+/// out.
 fn of_session(
     store: &dyn Store,
     session: &KnownSession,
@@ -110,7 +111,7 @@ fn of_session(
     Ok(waits)
 }
 
-/// What a session does now, from the end of its journal.
+/// The current state of a session, from the end of its journal.
 fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
     let record = &session.record;
     let stages = record.stages.iter().map(|stage| (stage.clone(), record.provider.clone()));
@@ -123,7 +124,7 @@ fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
         let Some(end) = entries.last() else { break };
         after = end.sequence;
         for entry in &entries {
-            // Entries that only a newer version knows are skipped.
+            // Entries of a newer version are skipped.
             if let Ok(event) = RunEvent::from_json(&entry.value) {
                 model.see(&event);
             }
@@ -133,7 +134,7 @@ fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
 }
 
 impl SessionWait {
-    /// What a person can do something about comes first, what nothing waits for last.
+    /// Waits that a person can act on come first, background hooks last.
     fn rank(&self) -> u8 {
         match self {
             SessionWait::Answer(_) => 0,
@@ -144,7 +145,7 @@ impl SessionWait {
         }
     }
 
-    /// As programs read it, of the session of this name.
+    /// The wait as JSON, with the name of its session.
     pub(crate) fn json(&self, session: &str) -> Value {
         match self {
             SessionWait::Answer(wait) => json!({

@@ -1,11 +1,11 @@
-//! Spans of time as people type them: `30`, `30s`, `500ms`, `5m`, `12h`, `30d`, `2w`.
+//! Durations as people type them: `30`, `30s`, `500ms`, `5m`, `12h`, `30d`, `2w`.
 
 use std::time::Duration;
 
-/// The longest span: a hundred years. Nothing here is older, and no sum overflows.
+/// The longest duration: a hundred years. Nothing here is older, and no sum overflows.
 const SPAN_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Reads a span; without a unit it is in seconds.
+/// Parses a duration; without a unit it is in seconds.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let expected = || "expected a span of time like 30s, 5m, 12h, 30d or 2w".to_owned();
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());

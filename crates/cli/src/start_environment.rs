@@ -1,16 +1,16 @@
-//! [`StartEnvironment`]: the environment in which a person started the agent that calls us.
+//! [`StartEnvironment`]: the environment in which a person started the calling agent.
 //!
-//! What an agent hands to its hooks is not the person's word. A repository's settings can set
-//! variables there, and the agent can write those settings while it works: `HOOKWRIGHT=0`, another
-//! `HOME`, a `PATH` that begins with a folder full of fake programs. The environment that a process
-//! was started with cannot be changed afterwards, and the kernel shows it. So we look for the agent
-//! among our ancestors and read the environment that it was started with.
+//! The variables that an agent passes to its hooks cannot be trusted. A repository's settings can
+//! set variables there, and the agent can write those settings while it works: `HOOKWRIGHT=0`,
+//! another `HOME`, a `PATH` that begins with a folder of fake programs. The environment that a
+//! process was started with cannot be changed afterwards, and the kernel shows it. So this module
+//! finds the agent among the ancestor processes and reads its start environment.
 //!
 //! Every command that an agent starts carries the agent's marks (variables that it sets for its
-//! children), and the agent itself does not. So the agent is the nearest ancestor without a mark. An
-//! agent that was started by another agent's command carries marks too, which leads further up, to
-//! the one that a person started. An agent that starts itself once more, for helpers of its own, is
-//! known by its program.
+//! children), and the agent itself does not. So the agent is the nearest ancestor without a mark.
+//! An agent that another agent's command started carries marks too, so the search goes on to the
+//! one that a person started. An agent that starts itself again, for its own helpers, is recognised
+//! by its program.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,21 +19,20 @@ use std::path::PathBuf;
 
 use hookwright_engine::variables::Environment;
 
-/// How many ancestors are looked at. Real trees have fewer than ten; a longer one is hiding
-/// something.
+/// Ancestors that are checked. Real trees have fewer than ten; a longer one is hiding something.
 const ANCESTORS_MAX: usize = 64;
 
-/// What is taken from the start environment even where the agent's hooks don't have it.
+/// Variables that come from the start environment even if the agent's hooks don't have them.
 const ALWAYS: [&str; 4] = ["HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
 
-/// Who started this command.
+/// What started this command.
 #[derive(Debug)]
 pub(crate) enum CommandStarter {
-    /// A person or a program outside any agent: the environment is theirs.
+    /// A person or a program outside any agent: the environment can be trusted.
     Person,
     /// An agent, which a person started with this environment.
     Agent(StartEnvironment),
-    /// An agent that cannot be found, or whose start the system does not show.
+    /// An agent that cannot be found, or whose start environment the system does not show.
     UnknownAgent,
 }
 
@@ -44,10 +43,10 @@ pub(crate) struct StartEnvironment {
 }
 
 impl CommandStarter {
-    /// Who started this command, if an agent with these marks may have.
+    /// Finds what started this command, given the marks of possible agents.
     pub(crate) fn find(marks: &[&str]) -> Self {
         let is_marked = marks.iter().any(|mark| std::env::var_os(mark).is_some());
-        // Elsewhere no process can read what another one was started with.
+        // On other systems a process cannot read another one's start environment.
         if !is_marked || !cfg!(target_os = "linux") {
             return Self::Person;
         }
@@ -67,7 +66,8 @@ impl CommandStarter {
     }
 
     /// The environment for hooks: variables as the person set them, and those that the agent itself
-    /// sets for hooks. What only settings or the agent's own commands have set is left out.
+    /// sets for hooks. Variables that only settings or the agent's own commands have set are left
+    /// out.
     pub(crate) fn environment(&self, is_set_by_agent: impl Fn(&str) -> bool) -> Environment {
         let own = std::env::vars_os();
         let Self::Agent(start) = self else { return Environment::new(own) };
@@ -95,7 +95,7 @@ impl StartEnvironment {
             Some((text(&string[..at]), text(&string[at + 1..])))
         });
         let mut variables = BTreeMap::new();
-        // Where a name is there twice, programs read the first one.
+        // If a name appears twice, programs read the first.
         pairs.for_each(|(name, value)| {
             variables.entry(name).or_insert(value);
         });
@@ -111,12 +111,12 @@ impl StartEnvironment {
     }
 }
 
-/// The agent that a person started: what it was started with.
+/// The start environment of the agent that a person started.
 fn agent_above(marks: &[&str]) -> Option<StartEnvironment> {
     let mut pid = std::os::unix::process::parent_id();
     let mut agent: Option<(u32, StartEnvironment)> = None;
     for _ in 0..ANCESTORS_MAX {
-        // A process whose parent has ended is handed to the first process, which did not start it.
+        // The first process adopts a process whose parent has ended, but did not start it.
         if pid <= 1 {
             break;
         }
@@ -143,7 +143,7 @@ fn program_of(pid: u32) -> Option<PathBuf> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, also a bracket; behind the last one come state and parent.
+    // The name may contain anything, even a bracket; state and parent follow the last one.
     let behind_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let text = OsStr::from_bytes(&stat[behind_name..]).to_str()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

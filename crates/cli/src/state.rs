@@ -1,4 +1,4 @@
-//! The user's state: one store of sessions, and the file of what is trusted (`trust.rs`).
+//! The user's state: the store of sessions, and the trust file (`trust.rs`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::screen::Screen;
 use crate::text::visible;
 use crate::user_folders::UserFolders;
 
-/// The user's store, opened.
+/// Opens the user's store.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
     let location = location()?;
     let store = location.open().map_err(Failure::Store)?;
@@ -19,7 +19,7 @@ pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
     Ok(store)
 }
 
-/// The user's store, if there is one.
+/// Opens the user's store if there is one.
 pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     let location = location()?;
     let store = location.find().map_err(Failure::Store)?;
@@ -27,17 +27,17 @@ pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     Ok(store)
 }
 
-/// Where commands reach the user's running sessions.
+/// The sockets of the user's running sessions.
 pub(crate) fn desks() -> Result<SocketDesks, Failure> {
     Ok(SocketDesks::new(folder()?))
 }
 
-/// Where the user's store is.
+/// The location of the user's store.
 pub(crate) fn location() -> Result<StoreLocation, Failure> {
     Ok(StoreLocation::Folder(folder()?))
 }
 
-/// Says what the store has lost, if this is the first command that can.
+/// Reports what the store has lost, if this is the first command that notices.
 fn tell_losses(store: &dyn Store, location: &StoreLocation) {
     let losses = store.take_losses();
     if !losses.is_empty() {
@@ -72,12 +72,12 @@ fn losses_text(losses: &[Loss], location: &StoreLocation) -> String {
          continues from what is left\n"
 }
 
-/// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
+/// `$XDG_STATE_HOME/hookwright`, usually `~/.local/state/hookwright`.
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
     UserFolders::current().own_state().ok_or(Failure::NoStateFolder)
 }
 
-/// The same for a process that was started with these variables.
+/// The same for a process with these variables.
 pub(crate) fn folder_in(state_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     if let Some(folder) = state_home.filter(|folder| folder.is_absolute()) {
         return Some(folder.join("hookwright"));

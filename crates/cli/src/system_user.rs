@@ -1,7 +1,8 @@
 //! [`SystemUser`]: the user that runs this process, in the system's lists of users.
 //!
-//! The C library would load further libraries into this process to read lists other than `/etc/passwd`
-//! (LDAP, systemd), from folders that the environment names. So the program `getent` is asked for those.
+//! For lists other than `/etc/passwd` (LDAP, systemd), the C library would load further libraries
+//! into this process, from folders that the environment names. So this module runs the program
+//! `getent` for those.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,25 +13,25 @@ use std::time::Duration;
 /// The system's own list of users.
 const USERS: &str = "/etc/passwd";
 
-/// Where the program is that knows all lists.
+/// Paths of the program that knows all lists.
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/run/current-system/sw/bin/getent"];
 
-/// How long it may take. A directory service that does not answer in that time is down.
+/// Its time limit. A directory service that does not answer in that time is down.
 const GETENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes of its answer: a line.
+/// Bytes of its output: one line.
 const GETENT_BYTES_MAX: u64 = 64 * 1024;
 
-/// A user as the system lists them.
+/// A user in the system's list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SystemUser {
     pub(crate) name: String,
-    /// None where the list names no absolute path.
+    /// `None` if the list has no absolute path.
     pub(crate) home: Option<PathBuf>,
 }
 
 impl SystemUser {
-    /// The user that runs this process, if a list has them.
+    /// The user of this process, if a list has them.
     pub(crate) fn of_this_process() -> Option<Self> {
         let id = rustix::process::getuid().as_raw();
         let own = std::fs::read_to_string(USERS).ok().and_then(|users| Self::find(&users, id));
@@ -43,7 +44,7 @@ impl SystemUser {
     fn find(users: &str, id: u32) -> Option<Self> {
         let id = id.to_string();
         let mut lines = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-        // A line without a name says nothing about anyone.
+        // A line without a name is invalid.
         let is_theirs = |it: &Vec<&str>| it.get(2) == Some(&id.as_str()) && !it[0].is_empty();
         let fields = lines.find(is_theirs)?;
         let home = fields.get(5).map(PathBuf::from).filter(|home| home.is_absolute());
@@ -51,7 +52,7 @@ impl SystemUser {
     }
 }
 
-/// What this program prints about a user, if it does so in time.
+/// The line about a user that this program prints in time.
 fn line_of(getent: &Path, id: u32, timeout: Duration) -> Option<String> {
     let mut command = Command::new(getent);
     command.args(["passwd", &id.to_string()]).env_clear();
@@ -90,8 +91,8 @@ mod tests {
         }
     }
 
-    /// A program with this text. Another process writes it: one that another test starts meanwhile may
-    /// have a file of ours open, and such a file cannot be run.
+    /// A program with this text. Another process writes it: a file that this process has open for
+    /// writing could be inherited by another test's child, and then cannot be executed.
     fn program(folder: &Path, text: &str) -> PathBuf {
         let path = folder.join("getent");
         let mut install = Command::new("install");

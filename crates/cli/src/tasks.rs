@@ -1,5 +1,5 @@
-//! A project's tasks, for the commands about them. What completes one is in `tasks/completing.rs`, and
-//! whose hooks are asked in `tasks/session_to_ask.rs`.
+//! A project's tasks, for the commands about them. `tasks/completing.rs` completes a task, and
+//! `tasks/session_to_ask.rs` finds the session whose hooks decide.
 
 mod completing;
 mod own_hooks;
@@ -21,28 +21,28 @@ use crate::error::{Failure, TaskFailure};
 use crate::known_session::ProjectOption;
 use crate::state;
 
-/// Where agents and hooks of a session find this program.
+/// The path of this program, for agents and hooks of a session.
 pub(crate) const PROGRAM: &str = "HOOKWRIGHT_BIN";
 
-/// The tasks of the project that a command acts in.
+/// The tasks of a command's project.
 pub(crate) struct Tasks {
-    /// `None` as long as nothing was kept and nothing has to be.
+    /// `None` if there are no tasks and none is to be added.
     pub(crate) kept: Option<KeptTasks>,
     pub(crate) project: String,
-    /// What hooks are found with.
+    /// The options for finding hooks.
     pub(crate) options: ConfigOptions,
-    /// Who calls us.
+    /// The calling process.
     pub(crate) caller: Caller,
 }
 
 impl Tasks {
-    /// The tasks, of which there may be none yet.
+    /// The existing tasks, if any.
     pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
         let store = state::existing_store()?;
         Self::with(option, |project| Ok(store.map(|store| KeptTasks::new(store, project))))
     }
 
-    /// The tasks, to which some may be added.
+    /// The tasks, for adding some.
     pub(crate) fn open(option: &ProjectOption) -> Result<Self, Failure> {
         Self::with(option, |project| Ok(Some(KeptTasks::new(state::store()?, project))))
     }
@@ -63,7 +63,7 @@ impl Tasks {
         Ok(Self { kept: kept(&project)?, project, options, caller: Caller::this() })
     }
 
-    /// Those that are kept. A project without any knows no id.
+    /// The stored tasks. Fails with an unknown id if there are none.
     pub(crate) fn kept(&self, id: &str) -> Result<&KeptTasks, Failure> {
         use hookwright_store::TaskError::Unknown;
         let unknown = || task_failure(Unknown { id: id.to_owned(), nearest: None });
@@ -71,8 +71,8 @@ impl Tasks {
     }
 }
 
-/// The project of the session in which we were called, if we are in it: an agent may have gone into
-/// any folder of it.
+/// The project of the session that called us, if we are in it: an agent may be in any of its
+/// folders.
 fn project_of_session() -> Result<Option<PathBuf>, Failure> {
     let Some(project) = std::env::var_os(PROJECT).map(PathBuf::from) else { return Ok(None) };
     if !project.is_dir() {
@@ -87,7 +87,7 @@ pub(crate) fn task_failure(error: impl Into<TaskFailure>) -> Failure {
     Failure::Task(error.into())
 }
 
-/// A state as people type it.
+/// Parses a state.
 pub(crate) fn state_word(word: &str) -> Result<TaskState, Failure> {
     TaskState::typed(word).ok_or_else(|| {
         let nearest = nearest(word, TaskState::ALL.map(TaskState::as_str));
@@ -95,8 +95,8 @@ pub(crate) fn state_word(word: &str) -> Result<TaskState, Failure> {
     })
 }
 
-/// A task for programs; `list` knows what it waits for. Written as it is, not through a tree of
-/// values: lists may be long.
+/// A task as JSON; `list` knows what it waits for. Serialized directly, not through a tree of
+/// values, since lists may be long.
 pub(crate) struct TaskJson<'a> {
     pub(crate) task: &'a Task,
     pub(crate) list: Option<&'a TaskList>,

@@ -1,7 +1,7 @@
-//! Hooks to begin with. Each is a few lines of YAML that work as they are; `init` puts them into a
-//! first file, `template show` prints one to be copied.
+//! Hooks to start with. Each is a few lines of YAML that work unchanged; `init` writes them into a
+//! first file, `template show` prints one to copy.
 
-/// One hook to begin with.
+/// One hook to start with.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) name: &'static str,
@@ -59,7 +59,7 @@ pub(crate) fn file(templates: &[&Template]) -> String {
 }
 
 impl Template {
-    /// The hook as it stands below `hooks:`.
+    /// The hook as written below `hooks:`.
     pub(crate) fn below_its_event(&self) -> String {
         let mut text = format!("  # {}\n  {}:\n", self.about, self.event);
         for line in self.entry.lines() {

@@ -1,7 +1,7 @@
-//! The text that commands show, piece by piece.
+//! Texts that commands show.
 //!
-//! Text that others wrote (ids, commands, file names, output) never reaches a terminal raw: it goes
-//! through [`visible()`] or [`one_line`].
+//! Foreign text (ids, commands, file names, output) never reaches a terminal raw: it goes through
+//! [`visible()`] or [`one_line`].
 
 pub(crate) mod columns;
 mod local_time;

@@ -1,15 +1,15 @@
 //! [`Trust`]: which configuration files may run inside an agent.
 //!
-//! A file that was found, not named, is run there only after a person has looked at it
-//! (`hookwright trust`). It is known by its [`place`] and by a digest of its content, so a file that
-//! has changed has to be looked at again. The digest is taken of the text that is then loaded
-//! ([`ReadFile`]), not of the file once more: who swaps the file in between gains nothing.
+//! A file that was found, not named, runs there only after a person has reviewed it (`hookwright
+//! trust`). It is identified by its [`place`] and a digest of its content, so a changed file has to
+//! be reviewed again. The digest is of the text that is then loaded ([`ReadFile`]), not of a second
+//! read: swapping the file in between gains nothing.
 //!
 //! Trust covers the file, not the scripts that it calls.
 //!
 //! | module | does |
 //! |---|---|
-//! | `file` | the trust file: read safely, changed by one at a time |
+//! | `file` | reads the trust file safely, and changes it under a lock |
 //! | `record` | its text |
 //! | `sha256` | digests |
 
@@ -31,21 +31,21 @@ pub(crate) use self::record::{Record, escaped as place_to_text, unescaped as pla
 pub(crate) use self::sha256::Sha256;
 use crate::user_folders::UserFolders;
 
-/// What the user trusts, as it was when it was read.
+/// The user's trusted files, as of when they were read.
 #[derive(Debug)]
 pub(crate) struct Trust {
     records: Records,
     problem: Option<TrustError>,
 }
 
-/// How a file stands with the user.
+/// Whether a file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// A person has seen it as it is.
+    /// A person has reviewed this content.
     Trusted,
-    /// A person has seen it, but it was another text.
+    /// A person has reviewed the file, but with other content.
     Changed,
-    /// Nobody has seen it.
+    /// Not reviewed.
     Unknown,
 }
 
@@ -53,14 +53,15 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct Untrusted<'a> {
     pub(crate) read: &'a ReadFile,
-    /// By what it is known.
+    /// Its path in the trust file.
     pub(crate) place: PathBuf,
     /// Changed or unknown.
     pub(crate) standing: Standing,
 }
 
 impl Trust {
-    /// What this user trusts. Where that cannot be read it is nothing, and [`Trust::problem`] says why.
+    /// The user's trusted files. If they cannot be read, nothing is trusted, and [`Trust::problem`]
+    /// says why.
     pub(crate) fn of_user() -> Self {
         match UserFolders::current().own_state() {
             Some(folder) => Self::read(&folder),
@@ -68,7 +69,7 @@ impl Trust {
         }
     }
 
-    /// The same, kept in this folder.
+    /// The same from this folder.
     pub(crate) fn read(state: &Path) -> Self {
         match file::read(state) {
             Ok(records) => Self { records, problem: None },
@@ -76,13 +77,13 @@ impl Trust {
         }
     }
 
-    /// Why nothing is trusted, if there is more to it than that nobody has said so.
+    /// Why nothing is trusted, if the trust file could not be read.
     #[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
     pub(crate) fn problem(&self) -> Option<&TrustError> {
         self.problem.as_ref()
     }
 
-    /// The same as a failure, for commands that cannot go on like this.
+    /// The same as an error, for commands that cannot continue.
     pub(crate) fn or_problem(self) -> Result<Self, TrustError> {
         match self.problem {
             Some(problem) => Err(problem),
@@ -90,13 +91,13 @@ impl Trust {
         }
     }
 
-    /// How a file with this content stands.
+    /// Whether a file with this content is trusted.
     pub(crate) fn standing(&self, file: &ConfigFile, content: &[u8]) -> Standing {
         self.at(&place(&file.path), content)
     }
 
-    /// Those of the files that are not trusted. One that cannot be read is not among them: it holds
-    /// nothing that could run, and its fault blocks what can be blocked.
+    /// The untrusted files. An unreadable one is not among them: it has nothing that could run, and
+    /// its fault blocks what can be blocked.
     pub(crate) fn untrusted<'a>(
         &self,
         files: impl IntoIterator<Item = &'a ReadFile>,
@@ -109,12 +110,12 @@ impl Trust {
         judged.filter(|file| file.standing != Standing::Trusted).collect()
     }
 
-    /// Whether a file at this place is trusted, whatever it holds now.
+    /// Whether a file at this place is trusted, with whatever content.
     pub(crate) fn knows(&self, place: &Path) -> bool {
         self.records.find(place).is_some()
     }
 
-    /// Everything that is trusted, by place.
+    /// All trusted files, by place.
     pub(crate) fn records(&self) -> Vec<Record> {
         self.records.all()
     }
@@ -128,15 +129,16 @@ impl Trust {
     }
 }
 
-/// Where a file is: its path as it was found, without `.` and `..`.
+/// The place of a file: its path as found, without `.` and `..`.
 ///
-/// Links are not followed. Hooks run in the project in which their file was found, so a repository
-/// whose hook file, or a folder on the way to it, is a link to one that is trusted elsewhere would
-/// else have its own scripts run under that file's name. The folder that a search begins in is always
-/// the real one, so a project that is reached through a link is still one project.
+/// Links are not followed. Hooks run in the project in which their file was found. If a
+/// repository's hook file, or a folder on the way to it, were a link to a file that is trusted
+/// elsewhere, its own scripts would run under that file's trust. A search always begins in the real
+/// folder, so a project that is reached through a link is still one project.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let parts: Vec<Component<'_>> = path.components().collect();
-    // Behind a link `..` does not lead where its spelling says: the system is asked up to the last.
+    // After a link `..` does not lead where its spelling says, so the system resolves the path up
+    // to the last one.
     let last_up = parts.iter().rposition(|part| *part == Component::ParentDir);
     let (up, down) = parts.split_at(last_up.map_or(0, |at| at + 1));
     let up: PathBuf = up.iter().collect();
@@ -145,7 +147,7 @@ pub(crate) fn place(path: &Path) -> PathBuf {
     place
 }
 
-/// Trusts files from now on: places, each with the digest of what somebody has seen there.
+/// Trusts files: places, each with the digest of the reviewed content.
 pub(crate) fn add(state: &Path, files: &[(PathBuf, Sha256)]) -> Result<(), TrustError> {
     let now = SystemClock.now();
     // Without the fraction of a second: `2026-01-02T03:04:05`.
@@ -159,7 +161,7 @@ pub(crate) fn add(state: &Path, files: &[(PathBuf, Sha256)]) -> Result<(), Trust
     })
 }
 
-/// Forgets the files at these places, and returns those that were trusted.
+/// Removes the trust of these places, and returns those that were trusted.
 pub(crate) fn forget(state: &Path, places: &[PathBuf]) -> Result<Vec<PathBuf>, TrustError> {
     let mut forgotten = Vec::new();
     file::change(state, |records| {
@@ -174,12 +176,12 @@ pub(crate) fn forget(state: &Path, places: &[PathBuf]) -> Result<Vec<PathBuf>, T
     Ok(forgotten)
 }
 
-/// Whether there is clearly nothing at a place any more.
+/// Whether a place certainly has no file any more.
 pub(crate) fn is_gone(place: &Path) -> bool {
     file::is_gone(place)
 }
 
-/// The command by which a person trusts the files at these places.
+/// The command that trusts the files at these places.
 pub(crate) fn command_to_type<'a>(
     places: impl IntoIterator<Item = &'a Path>,
     without_asking: bool,
@@ -195,12 +197,12 @@ pub(crate) fn command_to_type<'a>(
     command
 }
 
-/// The command by which a person takes trust back from the file at this place.
+/// The command that revokes the trust of this place.
 pub(crate) fn command_to_revoke(place: &Path) -> String {
     format!("hookwright trust --revoke {}", for_shell(&place.to_string_lossy()))
 }
 
-/// A word as a shell has to be given it. Every place is absolute, so none is taken for an option.
+/// A word quoted for a shell. Every place is absolute, so none looks like an option.
 fn for_shell(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+,:@%".contains(letter);
     if word.chars().all(is_plain) {

@@ -1,50 +1,49 @@
-//! The one rule for hooks that can't be asked: where a guard may be, the answer is no.
+//! The rule for hooks that cannot be asked: if there may be a guard, the answer is no.
 //!
-//! `hook`, `fire`, `task done` and the handler of crashes ask here, and put the answer into the form
-//! that their callers read. A session asks its hooks itself, and has no caller to answer.
+//! `hook`, `fire`, `task done` and the crash handler use it, and put the answer into their callers'
+//! format. A session asks its hooks itself, and has no caller to answer.
 
 use hookwright_engine::can_block;
 use hookwright_events::{Decision, Event, Power, Verdict};
 
 use crate::exit_code::{BLOCK, GO_ON, INTERRUPTED, OUR_FAULT};
 
-/// Why the hooks of an event can't be asked.
+/// Why the hooks of an event cannot be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unasked {
-    /// No hook could start: the event or the files can't be read, a file is not trusted or gone, or the
-    /// system denies what hooks need.
+    /// No hook could start: the event or a file is unreadable, a file is untrusted or gone, or the
+    /// system refuses what hooks need.
     NotStarted,
-    /// Hooks had not answered when the answer had to leave.
+    /// Hooks had not answered when the answer was due.
     TooLate,
-    /// This program is ended before they have answered.
+    /// This program was interrupted before they answered.
     Interrupted,
-    /// This program has a fault of its own.
+    /// This program crashed.
     Crashed,
 }
 
-/// Who gets the answer.
+/// The recipient of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
-    /// An agent in which our hooks run. It can do nothing about a broken hook, and must not be kept from
-    /// its end.
+    /// An agent that runs our hooks. It cannot fix a broken hook, and must not be kept from ending.
     Agent,
     /// A program or a person who reads the exit code of `fire` or `task done`.
     Caller,
 }
 
-/// What happens then.
+/// What happens instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consequence {
     /// What the event announces must not happen.
     Refuse,
-    /// It happens, and the user is told that no hook was asked.
+    /// It happens, and the user is told that no hook ran.
     Tell,
     /// The command fails.
     Fail,
 }
 
-/// What happens when the hooks of an event with this power can't be asked. An event that
-/// is not known may be one that hooks can block.
+/// What happens when the hooks of an event with this power cannot be asked. Hooks might be able to
+/// block an unknown event.
 pub(crate) fn consequence(power: Option<Power>, why: Unasked, asker: Asker) -> Consequence {
     match (power, asker, why) {
         (None | Some(Power::Blocks), _, _) => Consequence::Refuse,
@@ -63,7 +62,7 @@ pub(crate) fn refuses(event: &Event, why: Unasked, asker: Asker) -> bool {
     consequence(power_at(event), why, asker) == Consequence::Refuse
 }
 
-/// The decision in place of the one that hooks would have made.
+/// The decision instead of the hooks' own.
 pub(crate) fn decision(event: &Event, why: Unasked, asker: Asker, reason: String) -> Decision {
     match refuses(event, why, asker) {
         true => Decision { verdict: Verdict::Block { reason }, ..Decision::default() },
@@ -71,7 +70,7 @@ pub(crate) fn decision(event: &Event, why: Unasked, asker: Asker, reason: String
     }
 }
 
-/// The exit code where there is nothing else to answer with.
+/// The exit code if there is nothing else to answer with.
 pub(crate) fn exit_code(power: Option<Power>, why: Unasked, asker: Asker) -> u8 {
     match (consequence(power, why, asker), why) {
         (Consequence::Refuse, _) => BLOCK,
@@ -81,7 +80,8 @@ pub(crate) fn exit_code(power: Option<Power>, why: Unasked, asker: Asker) -> u8 
     }
 }
 
-/// What hooks can do at this very event. A stop after an interrupt or a failure happens anyway.
+/// What hooks can do at this particular event. A stop after an interrupt or a failure happens
+/// anyway.
 fn power_at(event: &Event) -> Option<Power> {
     let power = event.name.power();
     Some(if power.can_block() && !can_block(event) { Power::Observes } else { power })

@@ -1,9 +1,9 @@
-//! [`UserFolders`]: where the user's hooks, trust and sessions are kept.
+//! [`UserFolders`]: where the user's hooks, trust and sessions are stored.
 //!
-//! Guards are found by these folders, so who decides them decides which guards there are. As a rule
-//! the environment does (`HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`). Inside an agent it is the
-//! environment in which a person started the agent, and where that cannot be read the system's list
-//! of users ([`UserFolders::of_starter`]).
+//! These folders decide which guards are found. Usually the environment sets them (`HOME`,
+//! `XDG_CONFIG_HOME`, `XDG_STATE_HOME`). Inside an agent it is the environment in which a person
+//! started the agent, or, if that cannot be read, the system's list of users
+//! ([`UserFolders::of_starter`]).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,37 +14,39 @@ use crate::system_user::SystemUser;
 
 static DECIDED: OnceLock<UserFolders> = OnceLock::new();
 
-/// Where the user's files are.
+/// The user's folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserFolders {
-    /// The home folder, if there is one.
+    /// The home directory, if there is one.
     pub(crate) home: Option<PathBuf>,
-    /// The folder for configuration, if the environment names one.
+    /// The configuration folder, if the environment names one.
     config: Option<PathBuf>,
-    /// The folder for state, if the environment names one.
+    /// The state folder, if the environment names one.
     state: Option<PathBuf>,
 }
 
 impl UserFolders {
-    /// The folders of this process: as they were decided, else as its environment says.
+    /// The folders of this process: those that [`UserFolders::decide`] set, else those of its
+    /// environment.
     pub(crate) fn current() -> &'static Self {
         DECIDED.get_or_init(|| Self::of_starter(&CommandStarter::Person))
     }
 
-    /// The folders from here on, for all of this process. The first decision counts.
+    /// Sets the folders of this process. The first call counts.
     pub(crate) fn decide(folders: Self) {
         let _ = DECIDED.set(folders);
     }
 
-    /// The folders of the person who started this command, or the agent that did.
+    /// The folders of the person who started this command or the calling agent.
     pub(crate) fn of_starter(starter: &CommandStarter) -> Self {
         let absolute = |value: Option<OsString>| {
             value.map(PathBuf::from).filter(|folder| folder.is_absolute())
         };
         let home = match starter {
-            // Other systems keep their users elsewhere, and load nothing into us to find them.
+            // Other systems store their users elsewhere, and load nothing into this process to find
+            // them.
             CommandStarter::Person if !cfg!(target_os = "linux") => std::env::home_dir(),
-            // Falls back to the list of users: without HOME the user's guards must not vanish.
+            // Falls back to the list of users: without HOME the user's guards must not disappear.
             CommandStarter::Person | CommandStarter::Agent(_) => {
                 starter.variable("HOME").map(PathBuf::from).or_else(listed_home)
             }
@@ -57,29 +59,29 @@ impl UserFolders {
         }
     }
 
-    /// The folder for configuration, if there is a home folder or the environment names one.
+    /// The configuration folder, if there is a home directory or the environment names one.
     pub(crate) fn config(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")))
     }
 
-    /// The folder for state, if there is a home folder or the environment names one.
+    /// The state folder, if there is a home directory or the environment names one.
     fn state(&self) -> Option<PathBuf> {
         let home = self.home.as_ref().filter(|home| home.is_absolute());
         self.state.clone().or_else(|| home.map(|home| home.join(".local/state")))
     }
 
-    /// The folder of this program's state, as a rule `~/.local/state/hookwright`.
+    /// The folder of this program's state, usually `~/.local/state/hookwright`.
     pub(crate) fn own_state(&self) -> Option<PathBuf> {
         self.state().map(|folder| folder.join("hookwright"))
     }
 
-    /// Whether the folder for configuration does not depend on the home folder.
+    /// Whether the configuration folder does not depend on the home directory.
     pub(crate) fn names_config(&self) -> bool {
         self.config.is_some()
     }
 }
 
-/// The home folder of this user in the system's list of users.
+/// This user's home directory in the system's list of users.
 fn listed_home() -> Option<PathBuf> {
     SystemUser::of_this_process()?.home
 }

@@ -1,8 +1,8 @@
-//! [`LiveView`]: what a session does now, at the bottom of a terminal.
+//! [`LiveView`]: shows a running session at the bottom of a terminal.
 //!
-//! The session's own thread only takes notes: each run event goes into the [`Model`], and its lines
-//! wait to be printed. The painter's thread draws, a few times a second at most, and reads keys; so a
-//! terminal that is slow does not hold the session up.
+//! The session's own thread only records: each run event goes into the [`Model`], and its lines
+//! wait to be printed. The painter's thread draws, a few times a second at most, and reads keys, so
+//! a slow terminal does not delay the session.
 //!
 //! ```text
 //! run events → model.rs ──────┬→ drawing.rs → lines → terminal.rs
@@ -38,21 +38,20 @@ use model::Model;
 use painter::Painter;
 use terminal::Terminal;
 
-/// How a question is answered: the wait's id, the word, and what is said with it. Returns what came of
-/// it, in a line.
+/// Answers a question: the wait's id, the word, and a message. Returns the result as one line.
 pub(crate) type Answering = Box<dyn Fn(&str, &str, Option<String>) -> String + Send>;
 
-/// What a view is about.
+/// The static data of a view.
 pub(crate) struct About {
     pub(crate) session: String,
     pub(crate) plan: String,
-    /// Each stage, and who works in it.
+    /// Each stage, and its agent.
     pub(crate) stages: Vec<(String, String)>,
     pub(crate) gate: PauseGate,
     pub(crate) answering: Answering,
 }
 
-/// The view of one session, as long as it runs.
+/// The view of a running session.
 pub(crate) struct LiveView {
     shared: Arc<Shared>,
     terminal: Arc<Mutex<Terminal>>,
@@ -60,14 +59,14 @@ pub(crate) struct LiveView {
 }
 
 impl LiveView {
-    /// Whether somebody sits at a terminal that a view can be drawn on, as far as the environment tells.
+    /// Whether there is a terminal that a view can be drawn on, as far as the environment tells.
     pub(crate) fn is_possible() -> bool {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let can_draw = set("TERM").is_some_and(|term| term != "dumb");
         can_draw && set("CI").is_none() && io::stdout().is_terminal()
     }
 
-    /// Begins to draw, if the terminal is ours.
+    /// Begins to draw, if this process controls the terminal.
     pub(crate) fn start(about: About) -> Option<Self> {
         let colour = screen::is_coloured(true);
         let terminal = Arc::new(Mutex::new(Terminal::find(colour)?));
@@ -89,7 +88,7 @@ impl LiveView {
         }
     }
 
-    /// Takes in what happens, as it happens.
+    /// Records run events as they happen.
     pub(crate) fn observer(&self, session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
         let (shared, screen) = (Arc::clone(&self.shared), Arc::clone(session_screen));
         Arc::new(move |event: &RunEvent| {
@@ -98,12 +97,12 @@ impl LiveView {
         })
     }
 
-    /// The session was asked to end.
+    /// Called when the session was asked to end.
     pub(crate) fn interrupted(&self, words: &str) {
         self.shared.note(|model| model.is_ending = true, words);
     }
 
-    /// Gives the terminal back, when there is no time for anything else.
+    /// Restores the terminal before an immediate exit.
     pub(crate) fn leaving(&self) -> Box<dyn Fn()> {
         let terminal = Arc::clone(&self.terminal);
         Box::new(move || {
@@ -117,7 +116,7 @@ impl LiveView {
         })
     }
 
-    /// Follows what the terminal and the shell do with us, as long as the session runs.
+    /// Handles signals of the terminal and the shell while the session runs.
     pub(crate) async fn follow_signals(&self) -> Infallible {
         let (mut resized, mut stopped, mut continued) =
             (heard(Number::WINCH), heard(Number::TSTP), heard(Number::CONT));
@@ -131,7 +130,7 @@ impl LiveView {
         }
     }
 
-    /// Prints what is left, and gives the terminal back.
+    /// Prints what is left, and restores the terminal.
     pub(crate) fn end(self) {
         drop(self);
     }
@@ -142,7 +141,7 @@ impl Drop for LiveView {
         locked(&self.shared.state).is_over = true;
         self.shared.ring();
         if let Some(painter) = self.painter.take() {
-            // One that panicked has said so.
+            // A panic has already been printed.
             let _ = painter.join();
         }
         locked(&self.terminal).leave();
@@ -160,12 +159,12 @@ async fn next(signal: &mut Option<Signal>) {
     }
 }
 
-/// What went wrong is told on a terminal that is as it was.
+/// Restores the terminal before a panic's message is printed.
 fn restore_on_panic(terminal: &Arc<Mutex<Terminal>>) {
     let terminal = Arc::clone(terminal);
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // Whoever panics while drawing holds it; then it is given back when the view ends.
+        // A panic while drawing holds the lock; then the end of the view restores the terminal.
         if let Ok(mut terminal) = terminal.try_lock() {
             terminal.leave();
         }
@@ -173,10 +172,10 @@ fn restore_on_panic(terminal: &Arc<Mutex<Terminal>>) {
     }));
 }
 
-/// What the session's thread and the painter's share.
+/// The state that the session's thread and the painter's share.
 struct Shared {
     state: Mutex<State>,
-    /// Lines were taken to be printed, or nobody prints any more.
+    /// Signalled when lines were printed, or when no painter is left.
     printed: Condvar,
     /// Wakes the painter.
     bell: PipeWriter,
@@ -184,13 +183,13 @@ struct Shared {
 
 struct State {
     model: Model,
-    /// Lines that are not printed yet.
+    /// Lines to print.
     unprinted: String,
-    /// The bell was rung, and the painter has not looked since.
+    /// Whether the bell was rung and the painter has not reacted yet.
     is_rung: bool,
-    /// The session has ended.
+    /// Whether the session has ended.
     is_over: bool,
-    /// There is no painter: lines are printed by whoever has them.
+    /// Whether there is no painter, so that other threads print their lines themselves.
     is_deserted: bool,
 }
 
@@ -202,13 +201,13 @@ impl State {
 }
 
 impl Shared {
-    /// Changes the model and has text printed above the view.
+    /// Changes the model and prints text above the view.
     fn note(&self, change: impl FnOnce(&mut Model), text: &str) {
         let mut state = locked(&self.state);
         change(&mut state.model);
         if state.is_deserted {
             drop(state);
-            // A reader that went away does not end a session.
+            // A reader that has closed the pipe does not end a session.
             let _ = Screen.result(text);
             return;
         }
@@ -224,7 +223,7 @@ impl Shared {
     fn ring(&self) {
         let mut state = locked(&self.state);
         if !std::mem::replace(&mut state.is_rung, true) {
-            // A painter that is gone needs no bell.
+            // If the painter is gone, it needs no bell.
             let _ = (&self.bell).write_all(b"!");
         }
     }

@@ -1,5 +1,5 @@
-//! Who answers a question, in words for its record. The environment has no say in it: any program can set
-//! `USER`.
+//! Describes who answers a question, for its record. It ignores the environment, since any program
+//! can set `USER`.
 
 use std::io::{stderr, stdin, stdout};
 use std::os::fd::AsFd;
@@ -10,10 +10,10 @@ use rustix::termios::ttyname;
 
 use crate::system_user::SystemUser;
 
-/// Bytes of a terminal's name; the system has none that is longer.
+/// Bytes of a terminal's name: longer than any.
 const TERMINAL_BYTES_MAX: usize = 256;
 
-/// Who runs this process, and where.
+/// The user of this process, and its terminal.
 pub(super) fn in_words(origin: Origin) -> String {
     let user = user();
     match (origin, terminal()) {

@@ -1,4 +1,4 @@
-//! `hookwright approvals`: what waits for a person.
+//! `hookwright approvals`: lists the open questions.
 
 use clap::Args;
 use hookwright_events::Wait;
@@ -51,7 +51,7 @@ pub(crate) fn approvals(arguments: &ApprovalsArguments, screen: &Screen) -> Resu
     Ok(exit_code::GO_ON)
 }
 
-/// A wait in a few lines.
+/// A question in a few lines.
 fn block(known: &Approvals, wait: &Wait) -> String {
     let question = match one_line(&wait.question, QUESTION_CHARS_MAX) {
         question if question.is_empty() => wait.hook.clone(),

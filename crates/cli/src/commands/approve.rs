@@ -1,4 +1,4 @@
-//! `hookwright approve`: a wait is answered with yes, or with a word that its hook offers.
+//! `hookwright approve`: answers a question with yes, or with a word that its hook offers.
 
 use clap::Args;
 

@@ -93,14 +93,14 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
     Ok(configuration.exit_code())
 }
 
-/// What the loops and pipelines among the files show when they are planned.
+/// What planning the loops and pipelines shows.
 struct OfRuns {
-    /// What would keep them from running: whatever they name and is not there, and what is wrong with the
-    /// project's and the user's files. Who the agent is may still be said with `--agent`.
+    /// Faults that would keep them from running: missing files that they name, and faults of the
+    /// project's and the user's files. A missing agent is not one, since `--agent` can name it.
     faults: Vec<Fault>,
-    /// What they would leave out.
+    /// Entries that they would skip.
     left_out: Vec<Arc<Fault>>,
-    /// Their hooks that nothing fires.
+    /// Their hooks that no event can fire.
     unfired: UnfiredHooks,
     /// The loops and pipelines that they name.
     named: Vec<ConfigFile>,
@@ -115,7 +115,7 @@ impl OfRuns {
         let runs =
             found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
         for file in runs {
-            // As `run` goes about it, so that both find the same faults.
+            // The same steps as `run`, so that both find the same faults.
             let mut place = Place::find(&searching)?;
             let asked = file.path.to_string_lossy();
             place.enter_project_of(&asked, &searching)?;
@@ -123,7 +123,7 @@ impl OfRuns {
                 Ok(prepared) => {
                     unfired.add(&prepared);
                     named.extend(prepared.sources.runs().filter_map(Source::config_file));
-                    // What is left out of other files keeps nothing from running.
+                    // Skipped entries of other files do not keep it from running.
                     let others = &place.found.files;
                     let is_other = |fault: &Arc<Fault>| {
                         others.iter().any(|file| file.shown_as == fault.source.path)
@@ -159,7 +159,7 @@ fn said_of(configuration: &Configuration, warnings: &[Warning]) -> String {
     }
 }
 
-/// What was left out of a foreign file is a warning like the others.
+/// Counts skipped entries of foreign files as warnings.
 fn count_of(configuration: &Configuration, warnings: &[Warning]) -> usize {
     configuration.loaded.left_out.len() + warnings.len()
 }

@@ -1,4 +1,4 @@
-//! `hookwright completions`: what a shell needs to complete our commands.
+//! `hookwright completions`: completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

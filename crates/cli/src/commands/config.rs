@@ -1,7 +1,6 @@
-//! `hookwright config`: hooks that are switched on and off by a word.
+//! `hookwright config`: switches hooks on and off.
 //!
-//! What is edited is a person's file, so it is edited as a person would: one hook more or less, and
-//! every other byte as it was.
+//! It edits a person's file, so it adds or removes one hook and keeps every other byte.
 
 mod brackets;
 mod edit;

@@ -1,4 +1,4 @@
-//! An event from the command line: its name, and its data as text, from a file or from standard
+//! An event from the command line: its name, and its data from the argument, a file or standard
 //! input.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::error::{DataFailure, Failure, unknown_field};
 use crate::screen::Screen;
 use crate::text::count;
 
-/// An event's data are kept whole in memory, several times over; nothing real is larger.
+/// Several copies of an event's data are in memory at once; real data are smaller.
 const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The event that a command is about.
@@ -30,23 +30,24 @@ pub(crate) struct EventArguments {
 }
 
 impl EventArguments {
-    /// The event with its data; a file is named from `cwd`, as every path is.
+    /// The event with its data; a file's path is relative to `cwd`, like every path.
     pub(crate) fn event(&self, cwd: Option<&Path>) -> Result<Event, Failure> {
         event(&self.event, DataSource::parse(self.data.as_deref(), cwd))
     }
 
-    /// What hooks can do there; nothing, where there is no such event.
+    /// What hooks can do at the event; nothing if the event is unknown.
     pub(crate) fn power(&self) -> Power {
         EventName::resolve(&self.event).map_or(Power::Observes, |event| event.power())
     }
 }
 
-/// Keys that one warning names.
+/// Keys that one warning lists.
 const UNKNOWN_KEYS_MAX: usize = 5;
 
-/// Says which data no event has. They reach hooks in the JSON, but never as a variable.
+/// Warns about data keys that the event does not have. Hooks get them in the JSON, but not as
+/// variables.
 pub(super) fn warn_of_unknown_keys(event: &Event, screen: &Screen) {
-    // What an event of the open namespace carries is nowhere listed.
+    // The data of an event of the open namespace are not listed anywhere.
     let Some(spec) = event.name.spec() else { return };
     let unknown: Vec<&String> = event.data.keys().filter(|key| !field::is_known(key)).collect();
     for key in unknown.iter().take(UNKNOWN_KEYS_MAX) {
@@ -60,21 +61,21 @@ pub(super) fn warn_of_unknown_keys(event: &Event, screen: &Screen) {
     }
 }
 
-/// Where an event's data come from.
+/// The source of an event's data.
 #[derive(Debug)]
 enum DataSource<'a> {
-    /// There are none.
+    /// No data.
     Nothing,
-    /// They stand on the command line.
+    /// The command line.
     Text(&'a str),
-    /// They stand in a file.
+    /// A file.
     File(PathBuf),
-    /// They come on standard input.
+    /// Standard input.
     StandardInput,
 }
 
 impl<'a> DataSource<'a> {
-    /// Reads the argument of `--data`; a file is named from `cwd`, as every path is.
+    /// Parses the argument of `--data`; a file's path is relative to `cwd`, like every path.
     fn parse(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
         match argument {
             None => DataSource::Nothing,
@@ -115,7 +116,7 @@ impl<'a> DataSource<'a> {
     }
 }
 
-/// The event that was asked for.
+/// The requested event.
 fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
     let Some(resolved) = EventName::resolve(name) else {
         let nearest = nearest(name, table::all_names());
@@ -148,7 +149,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Data that an agent sent name their event themselves; they must not be fired as another.
+/// Data that an agent sent name their event; they must not be fired as another one.
 fn check_same_event(
     event: &EventName,
     data: &Map<String, Value>,

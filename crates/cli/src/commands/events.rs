@@ -1,4 +1,4 @@
-//! `hookwright events`: the table of events, or all about one of them.
+//! `hookwright events`: the table of events, or the details of one.
 
 use clap::Args;
 use hookwright_engine::nearest;

@@ -120,16 +120,16 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     Ok(exit_code::OUR_FAULT)
 }
 
-/// What would happen in runs of a loop or a pipeline that has fitting hooks of its own.
+/// What would happen in a run of a loop or a pipeline with matching hooks of its own.
 struct InRun {
     file: String,
     hooks: Vec<Explained>,
-    /// With these it does not run.
+    /// With faults it does not run.
     faults: usize,
 }
 
-/// Entries of foreign files that cannot be read and block this event. With a fault of a native file
-/// nothing runs anyway.
+/// Unreadable entries of foreign files that block this event. With a fault in a native file nothing
+/// runs anyway.
 fn unreadable(loaded: &Loaded, event: &Event) -> Vec<String> {
     match loaded.faults.is_empty() && can_block(event) {
         true => loaded.hooks.broken_for(event).map(ToString::to_string).collect(),

@@ -1,7 +1,7 @@
-//! `hookwright fire`: one event, its hooks, what they decided.
+//! `hookwright fire`: fires one event and prints the decision of its hooks.
 //!
-//! The decision is printed as soon as it is made; hooks that nothing waits for are then waited for,
-//! so that none is lost because the program ended first.
+//! The decision is printed as soon as it is made. The command then waits for hooks in the
+//! background, so that none is lost when the program ends.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -100,7 +100,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     }
 }
 
-/// How the answer leaves: as text or as JSON.
+/// Prints the result as text or as JSON.
 struct FireAnswer<'a> {
     arguments: &'a FireArguments,
     screen: &'a Screen,
@@ -132,7 +132,7 @@ impl FireAnswer<'_> {
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
         let code = exit_code_of(&fired.decision.verdict, interrupts.came);
         interrupts.code = code;
-        // A caller that reads nothing still gets the exit code, and every hook still gets to its end.
+        // Without a reader the caller still gets the exit code, and every hook still finishes.
         let mut told = self.print(&fired);
         let waiting_for = engine.in_background();
         if !waiting_for.is_empty() {
@@ -150,7 +150,7 @@ impl FireAnswer<'_> {
         self.end_with(code, told)
     }
 
-    /// The exit code counts more than a failure to print: a block that was not read is a block.
+    /// The exit code matters more than a failure to print: an unread block is still a block.
     fn end_with(&self, code: u8, told: Result<(), Failure>) -> Result<u8, Failure> {
         match told {
             Err(failure) if code == exit_code::GO_ON => Err(failure),
@@ -176,14 +176,14 @@ impl FireAnswer<'_> {
         let line = |(firing, report): &(u64, Report)| human::report(&late.events[firing], report);
         let lines: String = late.reports.iter().map(line).collect();
         if self.arguments.json {
-            // Standard output holds one value, which is printed already.
+            // Standard output has one value, which is already printed.
             self.screen.talk(&lines);
             return Ok(());
         }
         self.screen.result(&lines)
     }
 
-    /// Answers without having run anything.
+    /// Answers without running anything.
     fn with(&self, event: Event, decision: Decision) -> Result<u8, Failure> {
         let code = exit_code_of(&decision.verdict, false);
         let fired = Fired { event: Arc::new(event), decision, reports: Vec::new() };
@@ -195,13 +195,13 @@ impl FireAnswer<'_> {
         self.end_with(code, told)
     }
 
-    /// A faulty configuration starts nothing, and where something can be blocked it blocks.
+    /// With a faulty configuration nothing runs, and an event that can be blocked is blocked.
     fn with_faults(&self, event: Event, loaded: &Loaded) -> Result<u8, Failure> {
         self.screen.faults(loaded.faults.iter().map(AsRef::as_ref));
         if !unasked::refuses(&event, Unasked::NotStarted, Asker::Caller) {
             return Ok(exit_code::OUR_FAULT);
         }
-        // The agent reads this, so it is as short as what a person reads on the screen.
+        // The agent reads this too, so it is as short as the text for people.
         let first: &Fault = &loaded.faults[0];
         let advice = advice(first);
         let fault = format!("{}: {} ({})", first.location(), advice.heading, advice.help);
@@ -217,7 +217,7 @@ impl FireAnswer<'_> {
         }
     }
 
-    /// No hook could be asked, so where one may block, nothing passes.
+    /// No hook could run, so an event that can be blocked is blocked.
     fn without_hooks(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
         if !unasked::refuses(&event, Unasked::NotStarted, Asker::Caller) {
             return Err(failure);
@@ -230,7 +230,7 @@ impl FireAnswer<'_> {
     }
 }
 
-/// What a person who waits for the decision should know meanwhile.
+/// Progress messages for a person who waits for the decision.
 fn talk_of(kind: &RunEventKind) -> Option<String> {
     match kind {
         RunEventKind::Session(SessionEvent::Noted { note }) => {

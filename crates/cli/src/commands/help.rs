@@ -1,10 +1,10 @@
-//! The help of the program: its commands, grouped by what people do with them, and an example of each.
+//! The program's help: its commands, grouped by purpose, and examples.
 
 use clap::CommandFactory;
 
 use super::Arguments;
 
-/// The commands, by what people do with them. Each is in one group.
+/// The commands by purpose. Each is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Write hooks", &["init", "template", "events", "check", "list", "schema"]),
     ("Try them without an agent", &["fire", "explain", "test"]),
@@ -79,7 +79,7 @@ pub(crate) fn parser() -> clap::Command {
     ))
 }
 
-/// The arguments of this process, or what the parser says about them.
+/// The parsed arguments of this process, or the parser's error.
 pub(crate) fn parse() -> Result<Arguments, clap::Error> {
     use clap::FromArgMatches;
     let mut parser = parser();
@@ -104,7 +104,7 @@ fn with_examples(command: clap::Command, path: &str) -> clap::Command {
     }
 }
 
-/// The commands with what each is for.
+/// The commands with their descriptions.
 fn grouped(parser: &clap::Command) -> String {
     let widest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max();
     let widest = widest.unwrap_or_default();
@@ -113,7 +113,7 @@ fn grouped(parser: &clap::Command) -> String {
         text.push_str(&format!("{heading}:\n"));
         for name in *names {
             let about = parser.find_subcommand(name).and_then(clap::Command::get_about);
-            // The parser adds this one by itself.
+            // The parser itself adds this command.
             let about = about.map_or_else(|| HELP.to_owned(), ToString::to_string);
             text.push_str(&format!("  {name:widest$}  {about}\n"));
         }
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Every command that people type, with those below it.
+    /// Every command that people type, with its subcommands.
     fn paths(command: &clap::Command, path: &str) -> Vec<String> {
         let mut all = Vec::new();
         for below in command.get_subcommands() {
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The words of a command line, as a shell has them.
+    /// The words of a command line, as a shell splits them.
     fn words(line: &str) -> Vec<String> {
         let script = format!("printf '%s\\0' {line}");
         let output = std::process::Command::new("sh").args(["-c", &script]).output();

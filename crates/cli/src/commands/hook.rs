@@ -1,17 +1,17 @@
-//! `hookwright hook`: the one line that an agent's own settings call for any event.
+//! `hookwright hook`: the command that an agent's own settings call for any event.
 //!
-//! It reads the agent's JSON, runs the hooks, and answers in the agent's own form; nothing else
-//! leaves on standard output. It is over before the agent's own timeout is, and waits for no hook
-//! that nothing waits for.
+//! It reads the agent's JSON, runs the hooks, and prints the answer in the agent's format; nothing
+//! else goes to standard output. It finishes before the agent's own timeout, and does not wait for
+//! hooks in the background.
 //!
 //! | module | does |
 //! |---|---|
-//! | `input` | what the agent sends, read in time |
-//! | `runnable_hooks` | which hooks may run: files found, trusted, read |
+//! | `input` | reads the agent's input within the time limit |
+//! | `runnable_hooks` | finds, checks the trust of, and reads the hook files |
 //! | `guarding_files` | files that guarded the session and are gone |
-//! | `deadline` | how long that may take |
-//! | `memory` | what a session remembers from one call to the next |
-//! | `detached` | hooks that nothing waits for, in a process of their own |
+//! | `deadline` | the time limit |
+//! | `memory` | what a session remembers between calls |
+//! | `detached` | background hooks, in a separate process |
 
 mod deadline;
 mod detached;
@@ -66,7 +66,7 @@ pub(crate) struct HookArguments {
     detached: bool,
 }
 
-/// The arguments, if they are as an agent's settings or we ourselves write them.
+/// Parses the arguments as settings and this program write them.
 pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArguments> {
     let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
     let words = words?;
@@ -99,7 +99,7 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Failure> {
     let called = Instant::now();
     let Some(host) = arguments.host else { return detached::run(screen) };
-    // The variables that an agent hands us may come from a repository's settings.
+    // A repository's settings may have set the variables that an agent passes.
     let starter = CommandStarter::find(host.marks());
     UserFolders::decide(UserFolders::of_starter(&starter));
     let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
@@ -131,7 +131,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     answer(host, &call, &decision, screen)
 }
 
-/// An event that cannot be read may be one that a guard looks at.
+/// An unreadable event may be one that a guard checks.
 fn answer_unreadable(
     host: &dyn Host,
     what: UnreadableCall,
@@ -157,8 +157,8 @@ fn answer_unreadable(
     }
 }
 
-/// Prints the reply, and nothing but the reply. A no must not depend on a reader: one that reached
-/// no reader is said by the exit code.
+/// Prints the reply and nothing else. A denial must not depend on a reader: if printing fails, the
+/// exit code says it.
 fn answer(
     host: &dyn Host,
     call: &HostCall,
@@ -190,28 +190,28 @@ fn answer(
     }
 }
 
-/// A block where that keeps something from happening, elsewhere a message.
+/// A block if that prevents something, otherwise a message.
 fn refused_or_told(event: &Event, reason: String) -> Decision {
     unasked::decision(event, Unasked::NotStarted, Asker::Agent, reason)
 }
 
-/// No hook could run at all.
+/// The decision if no hook could run at all.
 fn without_hooks(event: &Event, failure: &Failure) -> Decision {
     refused_or_told(event, format!("no hook could run: {}", failure.message().in_one_line()))
 }
 
-/// How one call of a host is answered.
+/// Answers one call of a host.
 struct HostAnswer<'a> {
     host: &'static dyn Host,
     deadline: Deadline,
     memory: Arc<SessionMemory>,
-    /// What the user has to know whatever comes of the hooks.
+    /// Messages for the user, whatever the hooks decide.
     notices: Vec<String>,
     screen: &'a Screen,
 }
 
 impl HostAnswer<'_> {
-    /// What the host has to do. `environment` is what hooks find in theirs.
+    /// The decision. `environment` is the hooks' environment.
     fn decide(&self, call: &HostCall, environment: Environment) -> Decision {
         let event = &call.event;
         if UserFolders::current().config().is_none() {
@@ -227,12 +227,12 @@ impl HostAnswer<'_> {
         parts
             .extend(found.refusal.iter().cloned().chain(gone).map(|it| refused_or_told(event, it)));
         let mut notices = match event.name.power().can_block() {
-            // There, what cannot be read blocks, and says so itself.
+            // At these events an unreadable entry blocks, with its own message.
             true => Vec::new(),
             false => runnable_hooks::notices(&found.loaded, event),
         };
         notices.extend(self.notices.iter().cloned());
-        // What is only told is told once.
+        // Notices are shown once per session.
         notices.extend(parts.iter_mut().flat_map(|part| std::mem::take(&mut part.system_messages)));
         match self.by_firing(call, found) {
             Ok(all) => {
@@ -270,7 +270,7 @@ impl HostAnswer<'_> {
         Ok(all)
     }
 
-    /// Fires the event; hooks that are not done at the deadline are ended.
+    /// Fires the event; hooks that are not done at the deadline are killed.
     async fn in_time(
         &self,
         engine: &Engine,
@@ -291,7 +291,7 @@ impl HostAnswer<'_> {
                 return Ok(self.too_late(Fired { event, decision, reports: Vec::new() }));
             }
         };
-        // What has turned itself into a background hook is our child, and ends with us.
+        // A hook that moved itself to the background is our child, and ends with this process.
         if !engine.in_background().is_empty() {
             let settled = interrupts.ending(engine, self.screen, engine.settle());
             self.within(engine, settled).await;
@@ -299,8 +299,8 @@ impl HostAnswer<'_> {
         Ok(fired)
     }
 
-    /// What came of it, if anything did before the answer has to leave, and whether hooks had to be
-    /// ended for that.
+    /// The result of `work`, if it finishes before the answer is due, and whether hooks had to be
+    /// killed.
     async fn within<T>(&self, engine: &Engine, work: impl Future<Output = T>) -> (Option<T>, bool) {
         let mut work = std::pin::pin!(work);
         tokio::select! {
@@ -316,7 +316,7 @@ impl HostAnswer<'_> {
         }
     }
 
-    /// Guards that had not answered block, and say so.
+    /// Makes guards that have not answered block, with a reason.
     fn too_late(&self, mut fired: Fired) -> Fired {
         let ended = fired.reports.iter().filter(|report| report.interrupted);
         let ids: Vec<&str> = ended.map(|report| report.id.as_str()).collect();
@@ -333,7 +333,7 @@ impl HostAnswer<'_> {
         );
         let late = unasked::decision(&fired.event, Unasked::TooLate, Asker::Agent, reason);
         let decision = &mut fired.decision;
-        // A hook that ended the session before that had a reason of its own.
+        // A hook that ended the session earlier has its own reason.
         let ends = matches!(decision.verdict, Verdict::Stop { .. } | Verdict::Abort { .. });
         if matches!(late.verdict, Verdict::Block { .. }) && !ends {
             decision.verdict = late.verdict;
@@ -342,7 +342,7 @@ impl HostAnswer<'_> {
         fired
     }
 
-    /// The decision, and what the user was not told before in this session.
+    /// The decision with the notices that the user has not seen in this session.
     fn with_notices(
         &self,
         event: &Event,
@@ -357,7 +357,7 @@ impl HostAnswer<'_> {
     }
 }
 
-/// Hooks that failed and blocked nothing: nothing else would tell of them.
+/// Hooks that failed without blocking, which nothing else reports.
 fn failures(fired: &Fired) -> Vec<String> {
     let blocks = match &fired.decision.verdict {
         Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => reason,

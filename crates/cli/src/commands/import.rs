@@ -1,4 +1,4 @@
-//! `hookwright import`: another system's hooks in the native format.
+//! `hookwright import`: converts another system's hooks to the native format.
 
 mod replacement;
 
@@ -96,7 +96,7 @@ pub(crate) fn import(arguments: &ImportArguments, screen: &Screen) -> Result<u8,
     Ok(exit_code::GO_ON)
 }
 
-/// What was done.
+/// A description of the changes.
 fn told(replaced: &Replaced, old: &Path) -> String {
     let Replaced { native, backup, now_count } = replaced;
     let (native, backup, old) = (native.display(), backup.display(), old.display());
@@ -111,11 +111,11 @@ fn told(replaced: &Replaced, old: &Path) -> String {
     text
 }
 
-/// The hooks of a file, as a native one says them.
+/// The hooks of a file in native form.
 struct Imported {
-    /// By event, in the order in which the events came first.
+    /// By event, in the order of the file.
     hooks: Vec<(String, Vec<NativeHook>)>,
-    /// What has no native form, and why.
+    /// Hooks without a native form, with the reason.
     unsaid: Vec<(String, &'static str)>,
 }
 

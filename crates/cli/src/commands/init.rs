@@ -1,7 +1,6 @@
-//! `hookwright init`: a first hookwright.yaml that works.
+//! `hookwright init`: writes a first hookwright.yaml that works.
 //!
-//! It never overwrites and never edits: a file that is there has comments and an order that only
-//! its author knows.
+//! It never overwrites or edits a file, whose comments and order belong to its author.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -94,7 +93,7 @@ fn meant(word: &str) -> Result<&'static Template, String> {
     by_number.or_else(|| templates::named(word)).ok_or_else(|| word.to_owned())
 }
 
-/// Ours to write anew: nobody edits a schema.
+/// Overwrites the schema, which people don't edit.
 fn write_schema(folder: &Path, screen: &Screen) -> Result<(), Failure> {
     let path = folder.join(".hookwright/hookwright.schema.json");
     let shown = ".hookwright/hookwright.schema.json";
@@ -108,7 +107,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let opened = OpenOptions::new().write(true).create_new(true).open(path);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|cause| match cause.kind() {
-        // Somebody else was quicker.
+        // Another process was faster.
         ErrorKind::AlreadyExists => Failure::FileIsThere { name: PROJECT_NAMES[0] },
         _ => Failure::CannotCreate { path: PROJECT_NAMES[0].into(), cause },
     })

@@ -1,11 +1,11 @@
-//! What comes of hooks after the decision has been made.
+//! Reports of hooks that end after the decision.
 
 use std::collections::BTreeMap;
 
 use hookwright_events::{EventName, FiringEvent, Report, RunEvent, RunEventKind, Status};
 
-/// Reports that come when the decision has been printed, each with the number of its firing: an
-/// action may have fired events of its own.
+/// Reports that come after the decision was printed, by the number of their firing: an action may
+/// have fired events of its own.
 #[derive(Default)]
 pub(crate) struct Late {
     pub(crate) events: BTreeMap<u64, EventName>,
@@ -26,9 +26,9 @@ impl Late {
     }
 }
 
-/// The reports with what still ran when the decision was made replaced by how it ended.
+/// The reports, with late ones in place of those that were still running.
 pub(crate) fn with_late(mut reports: Vec<Report>, late: Late) -> Vec<Report> {
-    // The first firing is the one that we were asked for.
+    // The first firing is the one that the user asked for.
     let ours = late.events.keys().next().copied();
     for (_, ended) in late.reports.into_iter().filter(|(firing, _)| Some(*firing) == ours) {
         let is_it = |known: &&mut Report| {

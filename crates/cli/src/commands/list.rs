@@ -1,4 +1,4 @@
-//! `hookwright list`: every hook, what it does, and where it came from.
+//! `hookwright list`: every hook, what it does, and where it comes from.
 
 use clap::Args;
 use hookwright_engine::HookSet;
@@ -75,7 +75,7 @@ fn table<'s>(sets: impl Iterator<Item = &'s HookSet>) -> Table {
     table
 }
 
-/// What was written beside the action, as it was written; long texts as `cut` leaves them.
+/// The other settings of a hook, as written; long texts shortened by `cut`.
 pub(super) fn flags(
     hook: &Hook,
     global_is_disabled: bool,
@@ -126,8 +126,8 @@ fn as_json<'s>(configuration: &Configuration, sets: impl Iterator<Item = &'s Hoo
     })
 }
 
-/// A hook as it was written: what was left out of the file is left out here, since its default
-/// depends on the event.
+/// A hook as written: fields that the file omits are omitted here, since their default depends on
+/// the event.
 pub(super) fn hook_json(hook: &Hook) -> Value {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);

@@ -1,4 +1,4 @@
-//! `hookwright reject`: a wait is answered with no.
+//! `hookwright reject`: answers a question with no.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `hookwright reopen`: an issue or a task that failed, was blocked or is done can be worked on again.
+//! `hookwright reopen`: reopens an issue or a task that failed, was blocked or is done.
 
 use clap::Args;
 use hookwright_engine::ports::Ports;
@@ -65,7 +65,7 @@ pub(crate) fn reopen(arguments: &ReopenArguments, screen: &Screen) -> Result<u8,
     Ok(exit_code::GO_ON)
 }
 
-/// Opens an issue; returns its name, what it was, and its title.
+/// Reopens an issue; returns its name, its previous state, and its title.
 fn issue(
     work: &KnownWork,
     number: u64,
@@ -108,7 +108,7 @@ fn issue(
     Ok((name, issue.state.as_str(), issue.title.clone()))
 }
 
-/// Opens a task; returns its name, what it was, and its text.
+/// Reopens a task; returns its name, its previous state, and its text.
 fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failure> {
     let unknown = || Failure::Work(WorkFailure::NoSuchItem { item: id.to_owned() });
     let store = state::existing_store()?.ok_or_else(unknown)?;

@@ -1,4 +1,4 @@
-//! `hookwright resume`: a session goes on where it was.
+//! `hookwright resume`: continues a session.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     }
     refuse_child(&*store, &found)?;
     let project = place.project();
-    // What is read from here on is what the process before us left, and nobody else changes it.
+    // From here on this process holds the lease, so the stored state does not change.
     let fence = place.take(&*store, &name)?;
     let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
     if stored_status(&known.status) == SessionStatus::Completed {
@@ -127,7 +127,7 @@ fn chosen(
     }
 }
 
-/// What a hook has started goes on with the session that it came from.
+/// A session that a hook started is resumed with its parent.
 fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
     let record = |found: &Record| -> SessionRecord {
         serde_json::from_str(&found.value).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `hookwright run`: an agent goes through a loop or a pipeline.
+//! `hookwright run`: runs an agent through a loop or a pipeline.
 
 use clap::Args;
 use hookwright_events::SessionStatus;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         Some(name) => name,
         None => place.new_name(&*store)?,
     };
-    // First, so that nobody else begins or ends the session behind our look at it.
+    // First, so that no other process begins or ends the session meanwhile.
     let fence = place.take(&*store, &name)?;
     if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {
         let _ = store.release(&fence.lease, fence.token);
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         return Err(Failure::Session(match status {
             SessionStatus::Completed => SessionFailure::Taken { name },
             SessionStatus::Deleting => SessionFailure::HalfDeleted { name },
-            // We have its lease, so no other process runs it.
+            // We hold its lease, so no other process runs it.
             SessionStatus::Active => {
                 SessionFailure::Unfinished { name, status: SessionStatus::CutOff }
             }

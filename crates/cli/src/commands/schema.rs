@@ -1,4 +1,5 @@
-//! `hookwright schema`: what editors need to complete and check hookwright.yaml and test files.
+//! `hookwright schema`: JSON Schemas with which editors complete and check hookwright.yaml and test
+//! files.
 
 use clap::Args;
 use hookwright_config::schema as schema_of_hook_files;

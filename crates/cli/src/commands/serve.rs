@@ -1,4 +1,4 @@
-//! `hookwright serve`: the page of sessions, until somebody ends it.
+//! `hookwright serve`: serves the sessions page until the user stops it.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -58,7 +58,7 @@ pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, F
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|cause| Failure::NoRuntime { cause })?.block_on(async {
-        // Before the address is printed: whoever has read it may end us.
+        // Before the address is printed: a reader of it may already send the signal.
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         if arguments.json {
             screen.json(&json!({ "version": 1, "url": shown.url }))?;

@@ -1,4 +1,4 @@
-//! `hookwright sessions`: what was run, what runs, and what became of it. One file per subcommand.
+//! `hookwright sessions`: running and past sessions. One file per subcommand.
 
 mod current;
 mod list;

@@ -1,5 +1,5 @@
-//! `hookwright status`: what runs in this project and what it waits for, what can be resumed, and the
-//! state of the work.
+//! `hookwright status`: what runs in this project and what it waits for, what can be resumed, and
+//! the state of issues and tasks.
 
 use clap::Args;
 use hookwright_events::SessionStatus;
@@ -16,7 +16,7 @@ use crate::screen::Screen;
 use crate::session_waits::{self, Waits};
 use crate::text::{Paint, count, one_line};
 
-/// Sessions to be resumed that are shown.
+/// Resumable sessions that are shown.
 const RESUMABLE_SHOWN_MAX: usize = 5;
 
 /// Issues that are shown; `--json` has all.
@@ -28,7 +28,7 @@ const WORDS_MAX: usize = 80;
 /// Characters of a note: the names of a few files.
 const NOTE_MAX: usize = 500;
 
-/// Sessions to be resumed that are looked for; beyond this nobody counts.
+/// Resumable sessions that are counted.
 const RESUMABLE_MAX: usize = 1_000;
 
 /// Show running sessions and what they wait for, what can be resumed, and the state of issues and
@@ -72,7 +72,7 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
     Ok(exit_code::GO_ON)
 }
 
-/// A session, and what it and the sessions that its hooks started wait for.
+/// A session, and what it and its child sessions wait for.
 fn as_json(session: &KnownSession, waits: &Waits) -> Value {
     let mut value = session.json();
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
@@ -106,7 +106,7 @@ fn heading(words: &str) -> String {
     format!("{}\n", Paint::of_results().strong(words))
 }
 
-/// What somebody may want to look at first.
+/// The order of states, most important first.
 const ORDER: [IssueState; 5] = [
     IssueState::Active,
     IssueState::Failed,

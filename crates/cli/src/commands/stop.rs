@@ -1,4 +1,4 @@
-//! `hookwright stop`: ends a session that runs, so that it can be resumed.
+//! `hookwright stop`: ends a running session, so that it can be resumed.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::screen::Screen;
 use crate::text::{one_line, visible};
 use crate::{exit_code, span};
 
-/// Between two looks whether it has ended.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Characters of a reason that are shown.
@@ -76,7 +76,7 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::GO_ON)
 }
 
-/// Asks the process to end: this very one, or nobody.
+/// Sends a signal to this very process, never to another with the same id.
 fn ask(holder: &LeaseOwner, name: &str) -> Result<(), Failure> {
     let leader = Leader { pid: holder.pid };
     match holder.start_time.map(|start_time| leader.terminate(start_time)) {
@@ -87,7 +87,7 @@ fn ask(holder: &LeaseOwner, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits until this process does not run the session any more; whether it came to that in time.
+/// Waits until this process no longer runs the session; returns whether that happened in time.
 fn wait(
     arguments: &StopArguments,
     store: &dyn Store,
@@ -106,13 +106,13 @@ fn wait(
         }
         std::thread::sleep(PAUSE.min(left));
         if arguments.now {
-            // Two signals in quick succession are one to the process, so it is asked until it leaves.
+            // A process may receive two quick signals as one, so repeat until it exits.
             ask(holder, name)?;
         }
     }
 }
 
-/// What became of it.
+/// Prints how the session ended.
 fn tell(
     arguments: &StopArguments,
     sessions: &Sessions,

@@ -1,4 +1,4 @@
-//! `hookwright task`: what is to be done in a project. One file per subcommand.
+//! `hookwright task`: a project's tasks. One file per subcommand.
 
 mod add;
 mod done;
@@ -30,7 +30,7 @@ enum TaskCommand {
 }
 
 impl TaskArguments {
-    /// Whether it may complete a task, to which hooks can say no.
+    /// Whether it may complete a task, which hooks can block.
     pub(crate) fn completes(&self) -> bool {
         match self.command {
             TaskCommand::Done(_) | TaskCommand::Update(_) => true,

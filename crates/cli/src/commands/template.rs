@@ -1,4 +1,4 @@
-//! `hookwright template`: hooks to begin with.
+//! `hookwright template`: hooks to start with.
 
 use clap::{Args, Subcommand};
 use hookwright_engine::nearest;
@@ -50,7 +50,7 @@ pub(crate) fn template(arguments: &TemplateArguments, screen: &Screen) -> Result
     Ok(exit_code::GO_ON)
 }
 
-/// The template of this name, or a failure that says which there are.
+/// The template with this name, or a failure that lists the names.
 pub(crate) fn find(name: &str) -> Result<&'static Template, Failure> {
     templates::named(name).ok_or_else(|| Failure::UnknownTemplate {
         name: name.to_owned(),

@@ -1,14 +1,14 @@
-//! `hookwright test`: cases that fire events and say what has to come of it, without an agent.
+//! `hookwright test`: cases that fire events and compare the results, without an agent.
 //!
 //! | module | does |
 //! |---|---|
-//! | `found` | which test files there are |
-//! | `tree` | a project's files, and a copy of them |
-//! | `workspace` | where a case runs |
-//! | `case_run` | one case from its files to what came of it |
-//! | `snapshot` | which files were touched |
-//! | `comparison`, `line_diff` | what was expected beside what came |
-//! | `shown` | what people and programs read of it |
+//! | `found` | finds test files |
+//! | `tree` | a project's files, and copies of them |
+//! | `workspace` | the folder in which a case runs |
+//! | `case_run` | runs one case |
+//! | `snapshot` | finds changed files |
+//! | `comparison`, `line_diff` | compares expected and actual results |
+//! | `shown` | prints results for people and programs |
 
 mod case_run;
 mod comparison;
@@ -120,7 +120,7 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
     runtime.block_on(run(arguments, &config, &chosen, screen))
 }
 
-/// A case and the file it stands in.
+/// A case and its file.
 struct ChosenCase<'a> {
     file: &'a FoundTestFile,
     case: &'a TestCase,
@@ -143,8 +143,8 @@ fn chosen<'a>(
     Ok(asked)
 }
 
-/// What is wrong with the test files and with the hooks. A condition may ask for a variable that
-/// only the cases set.
+/// The faults of the test files and of the hooks. A condition may use a variable that only the
+/// cases set.
 fn faults(found: &[FoundTestFile], config: &ConfigFiles) -> Vec<Arc<Fault>> {
     let ours = std::env::vars_os();
     let cases = found.iter().flat_map(|file| &file.file.cases);
@@ -241,7 +241,7 @@ async fn run(
     Ok(if failed == 0 { exit_code::GO_ON } else { exit_code::FAILED })
 }
 
-/// Gives every case its place.
+/// Creates the workspace of every case.
 struct Places<'a> {
     arguments: &'a TestArguments,
     config: &'a ConfigFiles,

@@ -1,7 +1,7 @@
-//! `hookwright trust`: shows hook files, and lets them run inside agents from then on.
+//! `hookwright trust`: shows hook files, and allows them to run inside agents.
 //!
-//! What is trusted is the text that was shown: it is read once, and its digest is written down after
-//! the answer, whatever has become of the file meanwhile.
+//! The command reads each file once, shows that text, and stores its digest after the answer, even
+//! if the file has changed meanwhile.
 
 mod listed;
 mod shown;
@@ -81,7 +81,7 @@ pub(crate) fn trust(mut arguments: TrustArguments, screen: &Screen) -> Result<u8
     decide(&arguments, &candidates, screen)
 }
 
-/// Shows what is not trusted, and trusts it if somebody says so.
+/// Shows the untrusted files, and trusts them if the user confirms.
 fn decide(
     arguments: &TrustArguments,
     candidates: &[Candidate],
@@ -114,7 +114,7 @@ fn decide(
     Ok(ended(candidates))
 }
 
-/// 1 where a file is left that cannot be read, and so cannot be trusted.
+/// 1 if there is an unreadable file, which cannot be trusted.
 fn ended(candidates: &[Candidate]) -> u8 {
     let all = candidates.iter().all(|file| file.standing.is_some());
     if all { exit_code::GO_ON } else { exit_code::OUR_FAULT }
@@ -124,7 +124,8 @@ fn may_be_asked() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Only a clear yes is one: no answer, the end of the input and a terminal that cannot be read are not.
+/// Only an explicit yes counts: not an empty answer, the end of the input or an unreadable
+/// terminal.
 fn says_yes(files: usize, screen: &Screen) -> bool {
     let these = if files == 1 { "this file" } else { &format!("these {files} files") };
     screen.talk(&format!("trust {these}? [y/N] "));
@@ -140,10 +141,10 @@ fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
     trust::add(&state::folder()?, &seen).map_err(Failure::Trust)
 }
 
-/// An agent or a hook of a session does not decide what may run.
+/// Fails inside a session: its agent or a hook must not decide what may run.
 fn check_that_a_person_asks() -> Result<(), Failure> {
     let ours = state::folder()?;
-    // A run that keeps its state elsewhere is not concerned.
+    // A run with another state folder does not count.
     let is_concerned = |process: &AncestorProcess| {
         let variable = |name| process.variable(name).map(PathBuf::from);
         state::folder_in(variable("XDG_STATE_HOME"), variable("HOME")).is_none_or(|it| it == ours)

@@ -1,4 +1,4 @@
-//! Which of the files that were found may run inside an agent: those that a person has trusted.
+//! Which of the found files may run inside an agent: those that a person has trusted.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use crate::error::Failure;
 use crate::text::visible_path;
 use crate::trust::{self, Standing, Trust, Untrusted};
 
-/// Removes the files that may not run. Returns where the trusted ones are, and why nothing may pass
-/// that the others could have guarded.
+/// Removes the untrusted files. Returns the places of the trusted ones, and the reason to block
+/// what the others may have guarded.
 pub(super) fn retain(
     found: &ConfigFiles,
     files: &mut Vec<ReadFile>,
@@ -21,7 +21,7 @@ pub(super) fn retain(
     (trusted.collect(), refusal)
 }
 
-/// Why files may not run, and which.
+/// The reason to block, and the untrusted files.
 fn judge(found: &ConfigFiles, read: &[ReadFile]) -> (Option<String>, Vec<PathBuf>) {
     let mut in_need = found.in_need_of_trust(read).peekable();
     if in_need.peek().is_none() {

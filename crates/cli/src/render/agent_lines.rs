@@ -1,11 +1,11 @@
-//! [`AgentLines`]: what an agent prints, line by line however it comes.
+//! [`AgentLines`]: splits an agent's output into lines.
 
 use crate::text::visible;
 
-/// Bytes of a line that are held back; what is longer goes on in another line.
+/// Bytes of a line that are buffered; a longer one is broken.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// The lines of both streams that have not ended yet.
+/// The unfinished lines of both streams.
 #[derive(Debug, Default)]
 pub(super) struct AgentLines {
     stdout: String,
@@ -13,7 +13,7 @@ pub(super) struct AgentLines {
 }
 
 impl AgentLines {
-    /// The lines that are whole now.
+    /// Adds output, and returns the lines that are complete now.
     pub(super) fn push(&mut self, stream: &str, text: &str) -> String {
         let open = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
         open.push_str(text);
@@ -26,7 +26,7 @@ impl AgentLines {
         shown(&whole)
     }
 
-    /// What is left when the agent has ended.
+    /// The unfinished lines, when the agent has ended.
     pub(super) fn finish(self) -> String {
         shown(&self.stdout) + &shown(&self.stderr)
     }

@@ -1,4 +1,4 @@
-//! What happened, one line a hook. A line opens up only where something went wrong.
+//! One line per hook, with details only if something went wrong.
 
 use hookwright_engine::Fired;
 use hookwright_events::report::WARNING;
@@ -8,7 +8,7 @@ use hookwright_events::{
 
 use crate::text::{Paint, count, local, one_line, visible};
 
-/// Where a hook's own words begin.
+/// The indentation of a hook's output.
 const INDENT: &str = "                 ";
 
 /// Lines of a failed hook's output that are shown.
@@ -17,7 +17,7 @@ const OUTPUT_LINES_MAX: usize = 10;
 /// Characters of one line of output that are shown.
 const LINE_CHARS_MAX: usize = 200;
 
-/// Every hook that fitted, then the decision if there is one to speak of.
+/// Every hook that matched, then the decision if there is one.
 pub(crate) fn fired(fired: &Fired) -> String {
     let mut text = String::new();
     for hook in &fired.reports {
@@ -27,7 +27,7 @@ pub(crate) fn fired(fired: &Fired) -> String {
     text
 }
 
-/// One hook: where, who, how it ended, how long it took, and why if it did not succeed.
+/// One hook: event, id, status, duration, and the reason if it did not succeed.
 pub(crate) fn report(event: &EventName, report: &Report) -> String {
     let (event, id) = (event.as_str(), visible(&report.id));
     let status = report.status.as_str().replace('_', " ");
@@ -38,7 +38,8 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
     let reason = report.reason.as_deref().unwrap_or_default();
     let beside = match report.status {
         Status::Skipped | Status::Failed | Status::TimedOut => one_line(reason, LINE_CHARS_MAX),
-        // A command's reason is part of its answer and stands there; other actions say what they did.
+        // A command's reason is part of its answer, which is shown; other actions say what they
+        // did.
         Status::Success if report.action != "shell" => one_line(reason, LINE_CHARS_MAX),
         Status::Started => "in the background".to_owned(),
         Status::Success | Status::Blocked => String::new(),
@@ -57,7 +58,7 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
     text
 }
 
-/// A hook that has failed and is tried again: where, who, when, and why.
+/// A failed hook that is retried: event, id, time of the retry, and reason.
 pub(crate) fn retrying(
     event: &EventName,
     hook: &str,
@@ -74,14 +75,14 @@ pub(crate) fn retrying(
     )
 }
 
-/// The last lines of what a hook that succeeded warns of.
+/// The last lines of a successful hook's warnings.
 fn warnings(report: &Report) -> String {
     let lines = report.stderr.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>();
     let shown = &lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..];
     shown.iter().map(|line| indented(&format!("{WARNING}{line}"))).collect()
 }
 
-/// What a hook asks a person, since when, until when, and how to answer; `None` for anything else.
+/// A hook's question to a person, its time limit, and how to answer; `None` for other events.
 pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
     let RunEventKind::Firing(FiringEvent::HookWaiting { hook, wait, question, since, until, url }) =
         kind
@@ -100,8 +101,7 @@ pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
     Some(text)
 }
 
-/// All that a hook printed whose output is always shown, once: what it says on standard error where
-/// it failed, or why it blocked.
+/// The whole output of a hook whose output is always shown, without repeating its reason.
 fn all_output(report: &Report) -> String {
     let besides = match report.status {
         Status::Blocked => report.reason.as_deref().unwrap_or_default(),
@@ -112,7 +112,7 @@ fn all_output(report: &Report) -> String {
     lines.map(|line| format!("{INDENT}{}\n", visible(line))).collect()
 }
 
-/// The last lines of what a failed hook printed.
+/// The last lines of a failed hook's output.
 fn output(report: &Report) -> String {
     let both = format!("{}\n{}", report.stdout.trim_end(), report.stderr.trim_end());
     let lines: Vec<&str> = both.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -190,7 +190,7 @@ pub(crate) fn summary(fired: &Fired) -> String {
     format!("{hooks}: {}\n", counts.join(", "))
 }
 
-/// Nothing listens there.
+/// The text if no hook listens to the event.
 pub(crate) fn no_hooks(event: &Event) -> String {
     match event.subject() {
         Some(subject) => {
@@ -200,7 +200,7 @@ pub(crate) fn no_hooks(event: &Event) -> String {
     }
 }
 
-/// For whom we wait.
+/// The hooks that the command waits for.
 pub(crate) fn waiting_for(hooks: &[String]) -> String {
     let names: Vec<String> = hooks.iter().map(|hook| visible(hook).into_owned()).collect();
     format!("waiting for {} in the background: {}\n", count(names.len(), "hook"), names.join(", "))
@@ -233,7 +233,7 @@ pub(crate) fn usage(usage: Usage) -> String {
     }
 }
 
-/// `$0.04`; a cost below that with the digits that it has.
+/// `$0.04`; a smaller cost with more digits.
 pub(crate) fn dollars(cost: f64) -> String {
     if cost != 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }

@@ -1,4 +1,4 @@
-//! One entry of a session's journal as one line.
+//! One journal entry as one line.
 
 use hookwright_events::{
     Decision, FiringEvent, FunctionOutcome, Outcome, PersonOutcome, ProcessOutcome, RequestOutcome,
@@ -21,7 +21,7 @@ pub(crate) fn of(sequence: u64, event: &RunEvent) -> String {
     format!("{sequence:>6}  {at}  {firing:<5}  {}\n", what(&event.kind).trim_end())
 }
 
-/// An entry that this version does not know.
+/// An entry that this version cannot parse.
 pub(crate) fn not_understood(sequence: u64) -> String {
     format!("{sequence:>6}  an entry of another version; `--json` shows it\n")
 }

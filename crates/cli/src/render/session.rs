@@ -1,4 +1,4 @@
-//! A session while it runs: one line for each thing that happens, and a summary at the end.
+//! A running session: one line per event, and a summary at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -23,26 +23,26 @@ use crate::text::{Paint, count, escaped, local, one_line, visible};
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;
 
-/// Characters of a note: it may name many hooks.
+/// Characters of a note, which may name many hooks.
 const NOTE_MAX: usize = 1000;
 
-/// A delay before a hook's next attempt that is worth a line.
+/// Minimum delay before a retry that is worth a line.
 const DELAY_SHOWN_MS: u64 = 1_000;
 
-/// What stands before the lines of a session that a hook has started, once for each depth.
+/// Indentation of the lines of a child session, once for each depth.
 const CHILD_INDENT: &str = "    ";
 
 /// Turns run events into lines.
 pub(crate) struct SessionScreen {
     json: bool,
     agent_output: bool,
-    /// The session itself; others are those that its hooks have started.
+    /// The session itself; others are its children.
     main: Option<String>,
-    /// How deep sessions are that hooks have started.
+    /// The depth of child sessions.
     depths: HashMap<String, usize>,
-    /// Where sessions are.
+    /// The state of each session.
     states: HashMap<Option<String>, SessionState>,
-    /// Lines that have not ended, by session.
+    /// Unfinished lines, by session.
     printed: HashMap<Option<String>, AgentLines>,
 }
 
@@ -58,7 +58,7 @@ impl SessionScreen {
         }
     }
 
-    /// What is printed for an event, if anything is.
+    /// The text for an event, if it has any.
     pub(crate) fn line(&mut self, event: &RunEvent) -> Option<String> {
         if self.json {
             let value = serde_json::to_value(event).ok()?;
@@ -66,7 +66,7 @@ impl SessionScreen {
         }
         let depth = self.depth(event);
         let text = self.text(event);
-        // What it ends is named before it is forgotten.
+        // The names of what this event ends are needed above.
         self.states.entry(event.session.clone()).or_default().apply(event);
         if depth > 0 && is_end(event) {
             self.states.remove(&event.session);
@@ -79,13 +79,13 @@ impl SessionScreen {
         Some(text.lines().map(|line| format!("{indent}{line}\n")).collect())
     }
 
-    /// How deep the event's session is below the one that a person started.
+    /// The depth of the event's session below the one that a person started.
     fn depth(&mut self, event: &RunEvent) -> usize {
         let Some(session) = &event.session else { return 0 };
         if self.main.get_or_insert_with(|| session.clone()) == session {
             return self.below(event, 0);
         }
-        // One that is taken up again was told of by an earlier process.
+        // An earlier process printed the beginning of a resumed child.
         let depth = self.depths.get(session).copied().unwrap_or(1);
         if is_end(event) {
             self.depths.remove(session);
@@ -161,7 +161,7 @@ impl SessionScreen {
                 ..
             }) => {
                 let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
-                // Where the session was taken up in the middle of it, its beginning was not seen.
+                // If the session was resumed in the middle of it, its beginning was not seen.
                 let name = self.item_of(event).unwrap_or_else(|| match key {
                     key if key.parse::<u64>().is_ok() => format!("issue {key}"),
                     key if TaskId::typed(key).is_some() => format!("task {key}"),
@@ -227,18 +227,17 @@ impl SessionScreen {
         Some(format!("{text}\n"))
     }
 
-    /// The event in whose firing this happened.
+    /// The event of this firing.
     fn event_of(&self, event: &RunEvent) -> Option<&EventName> {
         self.states.get(&event.session)?.event_of(event.firing)
     }
 
-    /// The piece of work that the session is at, by name.
+    /// The name of the session's current work item.
     fn item_of(&self, event: &RunEvent) -> Option<String> {
         Some(self.states.get(&event.session)?.item.as_ref()?.name())
     }
 
-    /// What a person wants to know at the end.
-    /// `hooks` is how many the session had.
+    /// The summary at the end. `hooks` is the session's number of hooks.
     pub(crate) fn summary(
         &self,
         ended: &SessionOutcome,
@@ -285,7 +284,7 @@ fn is_end(event: &RunEvent) -> bool {
     matches!(event.kind, RunEventKind::Session(SessionEvent::SessionEnded { .. }))
 }
 
-/// What agents used in all, and what those of children used of it.
+/// The total usage of agents, and the children's share of it.
 fn used(record: &SessionRecord) -> String {
     let Some(all) = record.usage else { return String::new() };
     let of_children = record.usage_of_children.map(|used| human::usage(used.into()));
@@ -299,7 +298,7 @@ fn counts(of: &BTreeMap<String, u32>) -> Option<String> {
     (!of.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
 }
 
-/// What `run --dry-run` prints.
+/// The output of `run --dry-run`.
 pub(crate) fn plan(plan: &Plan) -> String {
     let name = one_line(&plan.name, WORDS_MAX);
     let mut text = format!("{name}: {}\n", count(plan.stages.len(), "stage"));
@@ -340,7 +339,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
     text
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub(crate) fn plan_json(plan: &Plan) -> Value {
     let stages = plan.stages.iter().map(|stage| {
         let termination = match &stage.until {

@@ -1,4 +1,4 @@
-//! Sessions in tables, and the head of one.
+//! Tables of sessions, and the heading of one.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const REASON_CHARS_MAX: usize = 200;
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;
 
-/// A list of sessions; with their projects, if there is somebody who can name them.
+/// A list of sessions; with their projects if `projects` is given.
 pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> String {
     let mut headings =
         vec!["name", "status", "plan", "stage", "iterations", "started", "duration", "branch"];
@@ -48,7 +48,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
     table.to_string()
 }
 
-/// Sessions that run: where they are, how long, and who runs them.
+/// Running sessions: their progress, duration and process.
 pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
     let mut table = Table::default();
     let now = now_ms();
@@ -66,13 +66,13 @@ pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
     waits.fold(table.to_string(), |text, lines| text + &lines)
 }
 
-/// What a session waits for, and what can be done about it.
+/// What a session waits for, and what the user can do about it.
 fn waits_of(session: &KnownSession, waits: &Waits) -> String {
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
     session_wait::lines(waits, now_ms())
 }
 
-/// Sessions that can be taken up again, and how.
+/// Resumable sessions, with the commands.
 pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
     let mut table = Table::default().with_outcomes_in(1);
     for session in list {
@@ -90,7 +90,7 @@ pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
     })
 }
 
-/// Why a session ended before its work was done, where its status does not say that.
+/// Why a session ended early, if its status does not say it.
 fn ended_because(session: &KnownSession) -> Option<String> {
     let reason = Some(session.record.reason.as_str());
     let reason =
@@ -98,7 +98,7 @@ fn ended_because(session: &KnownSession) -> Option<String> {
     Some(format!("  {}: {}\n", session.name(), one_line(reason, REASON_CHARS_MAX)))
 }
 
-/// What stands above a session's timeline.
+/// The heading above a session's timeline.
 pub(crate) fn heading(session: &KnownSession) -> String {
     let record = &session.record;
     let paint = Paint::of_results();

@@ -8,13 +8,13 @@ use crate::session_waits::{SessionWait, answers};
 use crate::text::{Paint, count, local, one_line, visible};
 use crate::view::drawing::span;
 
-/// Lines of one session; `--json` has all.
+/// Lines per session; `--json` has all.
 const LINES_MAX: usize = 8;
 
 /// Characters of a reason or a question.
 const WORDS_MAX: usize = 120;
 
-/// A line for each of these, with the name of the session that waits.
+/// A line for each wait, with the name of its session.
 pub(super) fn lines(waits: &[(String, SessionWait)], now_ms: i64) -> String {
     let shown = &waits[..waits.len().min(LINES_MAX)];
     let mut text = String::new();
@@ -22,7 +22,7 @@ pub(super) fn lines(waits: &[(String, SessionWait)], now_ms: i64) -> String {
         let is_other = |(of, other): &(String, SessionWait)| {
             of == session && !matches!(other, SessionWait::Hook(hook) if !hook.awaited)
         };
-        // A hook in the background is waited for when there is nothing else to do.
+        // Background hooks are shown only if the session waits for nothing else.
         let is_idle = !waits.iter().any(is_other);
         text.push_str(&line(&visible(session), wait, is_idle, now_ms));
     }

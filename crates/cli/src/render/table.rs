@@ -8,40 +8,40 @@ use crate::text::{Paint, visible, width};
 /// Between two columns.
 const GAP: usize = 2;
 
-/// The indent of cells that are printed below each other, because the row is too wide.
+/// The indentation of cells in a stacked row, which is too wide for columns.
 const INDENT: usize = 4;
 
-/// Rows of columns, each as wide as its widest cell.
+/// Rows of columns; each column is as wide as its widest cell.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
     has_headings: bool,
-    /// The column whose words say how something ended.
+    /// The column with status words.
     outcomes: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Cell {
     text: String,
-    /// On a terminal.
+    /// Width on a terminal.
     columns: usize,
 }
 
 impl Table {
-    /// A table whose first row are these words.
+    /// A table with these headings.
     pub(crate) fn with_headings(headings: &[&str]) -> Self {
         let mut table = Self { has_headings: true, ..Self::default() };
         table.row(headings.iter().copied());
         table
     }
 
-    /// The same table, whose words in this column, from 0, are painted by what they mean.
+    /// Colours the words of this column, from 0, by their meaning.
     pub(crate) fn with_outcomes_in(self, column: usize) -> Self {
         Self { outcomes: Some(column), ..self }
     }
 
-    /// The table in at most so many columns, if there is a bound: long cells take several lines, and where
-    /// even that is too wide, the cells of a row stand below each other.
+    /// The table within this width, if there is one: long cells are wrapped, and if even that is
+    /// too wide, the cells of a row are stacked.
     pub(crate) fn fitted(&self, columns_max: Option<usize>) -> String {
         let mut widths = self.widest();
         let total =
@@ -79,7 +79,7 @@ impl Table {
         text
     }
 
-    /// Each row as lines: its first cell, and the others below it, with their headings.
+    /// Each row as lines: its first cell, and the others below it with their headings.
     fn stacked(&self, columns_max: usize) -> String {
         let headings = self.rows.first().filter(|_| self.has_headings);
         let widest = headings.iter().flat_map(|row| row.iter()).map(|cell| cell.columns).max();
@@ -113,7 +113,7 @@ impl Table {
         self.of_columns(|cell| cell.columns)
     }
 
-    /// The width of the longest word of each column: less would tear it apart.
+    /// The width of the longest word of each column: its minimum.
     fn longest_words(&self) -> Vec<usize> {
         self.of_columns(|cell| {
             cell.text.split(' ').map(crate::text::columns::columns).max().unwrap_or_default()
@@ -133,7 +133,7 @@ impl Table {
         most
     }
 
-    /// A cell's text as it is painted.
+    /// A cell's text with colour.
     fn painted(&self, row: usize, column: usize, text: &str) -> String {
         let paint = Paint::of_results();
         match (row, column) {
@@ -164,7 +164,7 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widest = self.widest();
         for (number, row) in self.rows.iter().enumerate() {
-            // Nothing stands behind the last word of a line.
+            // No spaces at the end of a line.
             let mut blanks = 0;
             for (column, (cell, most)) in row.iter().zip(&widest).enumerate() {
                 let text = cell.text.trim_end();

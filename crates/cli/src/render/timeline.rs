@@ -1,7 +1,7 @@
 //! A session's timeline as a tree.
 //!
-//! Of a stage with many iterations the first and the last are drawn, and between them those with
-//! trouble; the others are counted. The same goes for the pieces of work of a queue, each with its
+//! Of a stage with many iterations the first and the last are drawn, and those with problems
+//! between them; the others are counted. The same goes for the work items of a queue, each with its
 //! iterations.
 
 mod abridged;
@@ -28,13 +28,13 @@ pub(crate) struct TimelineScreen {
     iterations: Abridged<Iteration>,
     items: Abridged<DrawnItem>,
     item: Option<DrawnItem>,
-    /// Skipped hooks that were left out.
+    /// Number of skipped hooks that were not drawn.
     skipped: usize,
-    /// How the session ended, unless it went on.
+    /// How the session ended, unless it continued.
     ended: Option<String>,
 }
 
-/// A piece of work, drawn as far as it came.
+/// A work item, drawn as far as it is known.
 #[derive(Debug, Default)]
 struct DrawnItem {
     text: String,
@@ -42,7 +42,7 @@ struct DrawnItem {
     skipped: usize,
 }
 
-/// One iteration by itself, with all that happened in it.
+/// One iteration with all that happened in it.
 pub(crate) fn iteration_alone(iteration: &Iteration, columns: Option<usize>) -> String {
     let mut screen = TimelineScreen::new(true, columns);
     let text = words::of_iteration(screen.page, "", "", iteration);
@@ -51,7 +51,7 @@ pub(crate) fn iteration_alone(iteration: &Iteration, columns: Option<usize>) -> 
 }
 
 impl TimelineScreen {
-    /// On a terminal of so many columns, if it is one.
+    /// `columns` is the width of the terminal, if it is one.
     pub(crate) fn new(all: bool, columns: Option<usize>) -> Self {
         Self {
             all,
@@ -65,7 +65,7 @@ impl TimelineScreen {
         }
     }
 
-    /// What is drawn for a part, if anything is yet.
+    /// The text for a part; empty if it is held back.
     pub(crate) fn part(&mut self, part: Part) -> String {
         match part {
             Part::Milestone(Milestone::Iteration(iteration)) => {
@@ -85,10 +85,10 @@ impl TimelineScreen {
         }
     }
 
-    /// What belongs to a piece of work is drawn with it, when it is known whether it is.
+    /// Holds back what belongs to a work item until it is known whether the item is drawn.
     fn with_its_item(&mut self, text: String) -> String {
         match &mut self.item {
-            // All of them are drawn anyway, and one may be very long.
+            // All items are drawn, and one may be very long.
             Some(item) if self.all => std::mem::take(&mut item.text) + &text,
             Some(item) => {
                 item.text.push_str(&text);
@@ -98,7 +98,7 @@ impl TimelineScreen {
         }
     }
 
-    /// The end of the tree, and what is not in it.
+    /// The end of the tree, and what was left out.
     pub(crate) fn finish(mut self, session: &KnownSession) -> String {
         let ended = self.ended.take();
         let mut text = self.flush_iterations();
@@ -133,7 +133,7 @@ impl TimelineScreen {
 
     fn milestone(&mut self, milestone: Milestone) -> String {
         match milestone {
-            // The heading has said so, and the iterations are drawn elsewhere.
+            // The heading has it, and iterations are drawn elsewhere.
             Milestone::SessionBegan { .. } | Milestone::Iteration(_) => String::new(),
             Milestone::SessionResumed { at, time } => {
                 let times = if time == 1 { "".to_owned() } else { format!(" ({time} times now)") };
@@ -219,7 +219,7 @@ impl TimelineScreen {
         self.draw_all(shown)
     }
 
-    /// What was held back, now that it is known to be the last of its stage.
+    /// The iterations that were held back, now that they are the last of their stage.
     fn flush_iterations(&mut self) -> String {
         let ended = self.ended.take().map(|ended| format!("├─ {ended}\n"));
         let shown = self.iterations.flush();
@@ -258,14 +258,14 @@ impl TimelineScreen {
         self.deeds(trunk, first, 0) + &gap + &self.deeds(trunk, last, 0)
     }
 
-    /// What stands before an iteration, and before what happens beside iterations.
+    /// The lines before an iteration, and before events outside iterations.
     fn rails(&self) -> (String, String) {
         let depth = usize::from(self.in_stage) + usize::from(self.item.is_some());
         let rails = "│  ".repeat(depth);
         (format!("{rails}├─ "), format!("{rails}│  "))
     }
 
-    /// The piece of work is drawn whole; those before it may have to be drawn first.
+    /// Draws the whole work item; earlier ones may have to be drawn first.
     fn end_item(&mut self, end: String, is_trouble: bool) -> String {
         let mut item = self.item.take().unwrap_or_default();
         item.text.push_str(&end);
@@ -279,7 +279,7 @@ impl TimelineScreen {
         self.show_items(shown)
     }
 
-    /// Something happened between two pieces of work.
+    /// Called for an event between two work items.
     fn flush_items_outside(&mut self) -> String {
         if self.item.is_some() { String::new() } else { self.flush_items() }
     }
@@ -303,7 +303,7 @@ impl TimelineScreen {
         shown.into_iter().map(show).collect()
     }
 
-    /// What happened, and how much more did.
+    /// The deeds, and the number of those left out.
     fn deeds(&mut self, trunk: &str, deeds: &[Deed], more: u64) -> String {
         let mut text = String::new();
         let (mut shown, mut more, mut skipped) = (0, more, 0);
@@ -328,7 +328,7 @@ impl TimelineScreen {
     }
 }
 
-/// `1 piece of work`, `2 pieces of work`.
+/// `1 work item`, `2 work items`: a number with its noun.
 fn of_number(number: usize, noun: &str) -> String {
     match (number, noun) {
         (1, "piece of work") => "1 piece of work".to_owned(),

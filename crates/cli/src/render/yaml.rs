@@ -1,8 +1,8 @@
-//! YAML for people: what needs no quotes has none, a text of several lines stands as a block.
+//! Readable YAML: quotes only where necessary, and block scalars for texts of several lines.
 
 use serde_json::{Map, Value};
 
-/// An entry of a list, `indent` blanks from the left.
+/// A list entry, indented by `indent` spaces.
 pub(crate) fn entry(fields: &Map<String, Value>, indent: usize) -> String {
     let mut text = String::new();
     for (number, (name, value)) in fields.iter().enumerate() {
@@ -15,7 +15,7 @@ pub(crate) fn entry(fields: &Map<String, Value>, indent: usize) -> String {
 
 /// A key of a map.
 pub(crate) fn key(text: &str) -> String {
-    // An event may have a colon in it, which means nothing without a blank behind it.
+    // An event may contain a colon, which is harmless without a space after it.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:.".contains(&byte);
     let is_safe = text.bytes().all(is_plain)
         && text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -54,7 +54,7 @@ fn scalar(text: &str, indent: usize) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether a text can stand as a block of lines and be read back as it is.
+/// Whether a text survives as a block scalar.
 fn is_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.ends_with("\n\n")
@@ -63,7 +63,7 @@ fn is_block(text: &str) -> bool {
         && text.lines().all(|line| line.trim_end() == line)
 }
 
-/// Whether a text needs no quotes: nothing in it that YAML could take for something else.
+/// Whether a text needs no quotes.
 fn is_plain(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " _-./+=$@%".contains(letter);
     !text.is_empty()
@@ -75,7 +75,7 @@ fn is_plain(text: &str) -> bool {
         && !is_word_of_yaml(text)
 }
 
-/// What would be read as a truth value, as nothing or as a number.
+/// Whether YAML would read it as a boolean, null or a number.
 fn is_word_of_yaml(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     matches!(lower.as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n")

@@ -1,5 +1,5 @@
-//! What completes a task: the hooks of the session that runs, or, where none does, the project's own, as
-//! `fire` would run them (`own_hooks.rs`).
+//! Completes a task: with the hooks of the running session, or, if there is none, with the
+//! project's own hooks, as `fire` would run them (`own_hooks.rs`).
 
 use std::time::Instant;
 
@@ -19,18 +19,18 @@ use crate::screen::Screen;
 use crate::state;
 use crate::text::visible;
 
-/// What became of a task that was to be completed.
+/// Result of completing a task.
 #[derive(Debug)]
 pub(crate) enum Completed {
-    /// It is, and its hooks have this to say to the one that did the work.
+    /// Completed, with messages of its hooks for the agent that did the work.
     Done { said: Vec<String> },
-    /// It was.
+    /// It was already completed.
     Already,
-    /// A hook of its completion wants it completed.
+    /// A hook of its own completion tries to complete it.
     Underway,
-    /// A hook says no.
+    /// A hook blocked it.
     Blocked { reason: String },
-    /// Somebody wanted it to end.
+    /// The user interrupted it.
     Interrupted,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             return Ok(asked.map_or(Completed::Already, |_| Completed::Done { said }));
         }
         let session = match tasks.session_to_ask(&task, screen) {
-            // It may have begun, and goes on with it when it is resumed.
+            // The session may have begun, and continues with it when it is resumed.
             Ok(ToAsk::Nobody | ToAsk::CutOff { .. }) if asked.is_some() => {
                 let session = asked.unwrap_or_default();
                 return Err(Failure::Task(TaskFailure::NoAnswer { id, state, session }));
@@ -79,8 +79,8 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
                 }
             }
         }
-        // A process that was killed is seen to be dead a moment after it has hung up, and a session
-        // whose socket was removed opens it again.
+        // The lease of a killed process becomes free a moment after its socket closes, and a
+        // session whose socket was removed opens it again.
         std::thread::sleep(TASK_PAUSE);
     }
     by_ourselves(tasks, kept, id, chain, screen)
@@ -135,7 +135,7 @@ fn answered(
     }
 }
 
-/// Without a session: the lease keeps others from completing it meanwhile.
+/// Without a session: the lease keeps other processes from completing it meanwhile.
 fn by_ourselves(
     tasks: &Tasks,
     kept: &KeptTasks,
@@ -155,7 +155,7 @@ fn by_ourselves(
     completed
 }
 
-/// Waits for the lease of the task; `None` where one of our own hooks above may hold it.
+/// Waits for the task's lease; `None` if one of our own hooks above may hold it.
 fn leased(
     lease: &TaskLease<'_>,
     id: TaskId,
@@ -178,7 +178,7 @@ fn leased(
     }
 }
 
-/// What became of it, for programs.
+/// The result as JSON.
 pub(crate) fn as_json(task: &Task, completed: &Completed) -> serde_json::Value {
     let (outcome, reason, said) = match completed {
         Completed::Done { said } => ("completed", None, said.as_slice()),

@@ -1,4 +1,4 @@
-//! A task that is completed without a session: the project's hooks are asked, as `fire` would ask them.
+//! Completes a task without a session: runs the project's hooks as `fire` does.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::render::human;
 use crate::screen::Screen;
 use crate::unasked::{self, Asker, Unasked};
 
-/// Completes a task if the project's hooks agree.
+/// Completes a task unless the project's hooks block it.
 pub(super) fn complete(
     tasks: &Tasks,
     kept: &KeptTasks,
@@ -35,7 +35,7 @@ pub(super) fn complete(
         Ok(())
     };
     if let Some(why) = off_by_environment() {
-        // The person's word counts, not that of an agent or of what it has started.
+        // The person's environment counts, not that of an agent or its processes.
         let marks = [vec![MARKER], hosts::marks()].concat();
         if !tasks.caller.was_started_with_any(&marks) {
             screen.talk(&format!("hooks are switched off ({why})\n"));
@@ -76,7 +76,7 @@ pub(super) fn complete(
     })
 }
 
-/// The hooks of a project that are asked about a task.
+/// The project whose hooks decide about a task.
 struct AskedProject<'a> {
     hooks: &'a ProjectHooks,
     event: Event,
@@ -85,7 +85,7 @@ struct AskedProject<'a> {
 }
 
 impl AskedProject<'_> {
-    /// Fires the event and waits for all that it started; `None` if somebody wanted it to end.
+    /// Fires the event and waits for all that it starts; `None` if the user interrupts.
     async fn fire(&self, hooks: HookSet) -> Result<Option<Fired>, Failure> {
         let engine = self.hooks.engine_of(hooks, EngineOptions::default());
         engine.observe(
@@ -127,7 +127,7 @@ fn reason_of(decision: Decision) -> String {
     }
 }
 
-/// What hooks have to say to the agent. There is no next prompt, so it reads it now.
+/// The hooks' messages for the agent. There is no next prompt, so it gets them now.
 fn said_to_the_agent(decision: &Decision) -> Vec<String> {
     let piped = Some(&decision.piped_output).filter(|text| !text.trim().is_empty());
     piped.into_iter().chain(&decision.additional_context).cloned().collect()

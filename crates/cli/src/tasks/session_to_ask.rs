@@ -1,8 +1,8 @@
-//! Which session's hooks have to be asked about a task.
+//! Finds the session whose hooks decide about a task.
 //!
-//! The session that works on the task comes first. Then the one in which the caller works: the process
-//! tree says so, because the agent chooses its own environment. A session that was killed cannot be
-//! asked, and its agent, which may have outlived it, completes nothing.
+//! The session that works on the task comes first. Then the one in which the caller works,
+//! according to the process tree, because the agent controls its own environment. A session that
+//! was killed cannot run its hooks, and its agent, which may have outlived it, completes nothing.
 
 use hookwright_events::SessionStatus;
 use hookwright_events::{Task, TaskState};
@@ -13,18 +13,18 @@ use crate::error::{Failure, TaskFailure};
 use crate::known_session::{KnownSession, Query, Sessions};
 use crate::screen::Screen;
 
-/// Whose hooks have to be asked.
+/// Whose hooks decide.
 pub(super) enum ToAsk {
-    /// Those of this session, which runs.
+    /// This running session.
     Session(Box<KnownSession>),
-    /// Those of a session that was killed; `resume` is what to resume. `holds`: it works on the task.
+    /// A session that was killed; `resume` names the one to resume. `holds`: it works on the task.
     CutOff { session: String, resume: String, holds: bool },
-    /// No session's: the project's own.
+    /// No session: the project's own hooks.
     Nobody,
 }
 
 impl Tasks {
-    /// The session whose hooks have to be asked about a task.
+    /// The session whose hooks decide about a task.
     pub(super) fn session_to_ask(&self, task: &Task, screen: &Screen) -> Result<ToAsk, Failure> {
         let sessions = self.sessions()?;
         if let Some(holder) = self.holder_of(task, &sessions)? {
@@ -55,7 +55,7 @@ impl Tasks {
         if self.caller.hides_its_run() {
             return Err(Failure::Task(TaskFailure::Hidden { id: task.id }));
         }
-        // What a hook has started is part of another session.
+        // A child session is part of another session.
         running.retain(|session| session.record.parent.is_none());
         if running.len() > 1 {
             let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
@@ -76,8 +76,8 @@ impl Tasks {
         Ok(ours.map(|session| session.name().to_owned()))
     }
 
-    /// An agent does not take a task from another session that works on it: its own session's hooks
-    /// would be asked instead.
+    /// Fails if the task belongs to another session: otherwise an agent could take the task and
+    /// have its own session's hooks decide.
     pub(crate) fn check_that_state_may_change(&self, task: &Task) -> Result<(), Failure> {
         let sessions = self.sessions()?;
         let Some(holder) = self.holder_of(task, &sessions)?.filter(KnownSession::runs) else {
@@ -96,19 +96,19 @@ impl Tasks {
         Sessions::of_project(self.project.clone(), &self.options)
     }
 
-    /// The session that works on a task, as the list of tasks has it.
+    /// The session that works on a task, according to the list of tasks.
     fn holder_of(&self, task: &Task, sessions: &Sessions) -> Result<Option<KnownSession>, Failure> {
         let name = task.session.as_deref().filter(|_| task.state == TaskState::InProgress);
         let Some(name) = name else { return Ok(None) };
         match sessions.named(name) {
             Ok((_, session)) => Ok(Some(session)),
-            // It was removed, or never was one.
+            // It was removed, or never existed.
             Err(Failure::Session(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
-    /// Sessions that the environment of the caller, or of a process above it, names.
+    /// Sessions that the environment of the caller or of its ancestors names.
     fn named_sessions(&self, sessions: &Sessions) -> Vec<KnownSession> {
         let own = std::env::var(SESSION).ok();
         let above = self.caller.named_sessions(&self.project);
@@ -116,12 +116,13 @@ impl Tasks {
         names.filter_map(|name| Some(sessions.named(&name).ok()?.1)).collect()
     }
 
-    /// The session whose process is nearest above the caller.
+    /// The session whose process is the caller's nearest ancestor.
     fn nearest(&self, running: &mut Vec<KnownSession>) -> Option<KnownSession> {
         let distance = |session: &KnownSession| self.caller.distance_to(session.holder.as_ref()?);
         let nearest = running.iter().filter_map(distance).min()?;
         let is_near = |session: &KnownSession| distance(session) == Some(nearest);
-        // One process runs a session and those that its hooks have started. It has told its child which.
+        // One process runs a session and its children. The environment of its child process says
+        // which.
         let name = self.caller.session_below(nearest);
         let is_named = |session: &KnownSession| Some(session.name()) == name.as_deref();
         let is_first = |session: &KnownSession| session.record.parent.is_none();

@@ -1,15 +1,15 @@
-//! How much room text takes on a terminal, and text cut to the room that there is.
+//! The width of text on a terminal, and text cut to a width.
 //!
-//! It is for text that was made visible before: nothing in it moves the cursor but what is shown. Our own
-//! colours take no room.
+//! The text must already be visible: it contains no control characters but our own colours, which
+//! have no width.
 
 use super::width;
 
-/// What begins a colour of ours, and what ends all of them.
+/// Beginning of our colour codes, and the code that ends them.
 const COLOUR: char = '\x1b';
 const NO_COLOUR: &str = "\x1b[0m";
 
-/// How many columns the text takes.
+/// The width of a text.
 pub(crate) fn columns(text: &str) -> usize {
     let mut in_colour = false;
     let mut sum = 0;
@@ -24,7 +24,7 @@ pub(crate) fn columns(text: &str) -> usize {
     sum
 }
 
-/// The text in at most so many columns; what is missing is marked with `…`.
+/// The text within this width; a cut is marked with `…`.
 pub(crate) fn cut(text: &str, columns_max: usize) -> String {
     if columns(text) <= columns_max {
         return text.to_owned();
@@ -54,8 +54,7 @@ pub(crate) fn cut(text: &str, columns_max: usize) -> String {
     shown
 }
 
-/// The text in lines of at most so many columns, broken between words. A word that is wider than that is
-/// broken too.
+/// The text in lines of at most this width, broken between words. A longer word is broken too.
 pub(crate) fn wrapped(text: &str, columns_max: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut room = columns_max;

@@ -1,13 +1,13 @@
-//! Moments as people read them: in the time zone of the machine. What programs read (`--json`, variables of
-//! hooks) stays ISO 8601 in UTC.
+//! Times for people, in the machine's time zone. For programs (`--json`, variables of hooks) they
+//! stay ISO 8601 in UTC.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::visible;
 
-/// `2026-01-02 04:04:05` of `2026-01-02T03:04:05.678Z`, where clocks are an hour ahead. What is no moment
-/// stays as it is.
+/// `2026-01-02 04:04:05` for `2026-01-02T03:04:05.678Z`, in a time zone an hour ahead. Any other
+/// text stays unchanged.
 pub(crate) fn local(time: &str) -> String {
     in_zone(time, TimeZone::system(), "%Y-%m-%d %H:%M:%S")
 }

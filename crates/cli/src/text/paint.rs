@@ -1,8 +1,8 @@
-//! Colour and weight by meaning, where the terminal has them and the user wants them.
+//! Colour and weight by meaning, if the terminal has them and the user wants them.
 //!
-//! What went well is green, what failed red, what was blocked or waits for a person yellow; what was left
-//! out is faint, names and headings are bold. Only the program's own words are painted, after they were
-//! padded: text of others is made visible first and stays as it is.
+//! Success is green, failure red, a block or a question to a person yellow; skipped things are
+//! faint, names and headings bold. Only the program's own words are painted, after padding: foreign
+//! text is made visible first and gets no colour.
 
 use std::sync::OnceLock;
 
@@ -18,31 +18,31 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// How standard output is painted. Set once, when the program begins; tests of texts see no colour.
+/// The colours of standard output. Set once, when the program begins; unit tests see no colour.
 static RESULTS: OnceLock<Paint> = OnceLock::new();
 
-/// Paints, or leaves the text as it is.
+/// Paints text, or leaves it unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     pub(crate) colour: bool,
 }
 
 impl Paint {
-    /// Without any colour.
+    /// Without colour.
     const NONE: Self = Self { colour: false };
 
-    /// How standard output is painted.
+    /// The colours of standard output.
     pub(crate) fn of_results() -> Self {
         RESULTS.get().copied().unwrap_or(Self::NONE)
     }
 
-    /// Says how standard output is painted from now on.
+    /// Sets the colours of standard output.
     pub(crate) fn set_results(self) {
-        // The first one counts.
+        // The first call counts.
         let _ = RESULTS.set(self);
     }
 
-    /// A word that says how something ended or what was decided, maybe with blanks around it.
+    /// A word for a status or a decision, perhaps with spaces around it.
     pub(crate) fn outcome(self, word: &str) -> String {
         let blank = |at: usize| &word[at..];
         let text = word.trim();
@@ -64,27 +64,27 @@ impl Paint {
         format!("{}{painted}{}", &word[..start], blank(end))
     }
 
-    /// What went well.
+    /// Success.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// What matters less.
+    /// Less important text.
     pub(crate) fn faint(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    /// What is wrong.
+    /// An error.
     pub(crate) fn wrong(self, text: &str) -> String {
         self.with("1;31", text)
     }
 
-    /// What is probably not meant.
+    /// A warning.
     pub(crate) fn odd(self, text: &str) -> String {
         self.with("1;33", text)
     }
 
-    /// What to do about it.
+    /// Advice.
     pub(crate) fn advice(self, text: &str) -> String {
         self.with("1;36", text)
     }

@@ -1,23 +1,22 @@
-//! Text that others wrote, made safe for a terminal. What is shown instead of what:
-//! `events/visible_text.rs`.
+//! Foreign text, made safe for a terminal. `events/visible_text.rs` has the replacements.
 
 use std::path::Path;
 
 use hookwright_events::visible_text::{acts, breaks};
 pub(crate) use hookwright_events::visible_text::{one_line, visible};
 
-/// A path as messages show it, in one line.
+/// A path for messages, in one line.
 pub(crate) fn visible_path(path: &Path) -> String {
     visible(&path.to_string_lossy()).replace('\n', "␊")
 }
 
-/// JSON text with what a terminal would act on escaped. JSON's own writer escapes only what JSON
-/// has to; outside of strings there is nothing to escape.
+/// JSON text with control characters escaped. The JSON serializer escapes only what JSON requires;
+/// outside of strings there is nothing to escape.
 pub(crate) fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     let mut copied = 0;
     for (at, letter) in json.char_indices() {
-        // Nearly all of it is plain, and goes on in one piece.
+        // Nearly all of it is plain, and is copied in one piece.
         if matches!(letter, ' '..='~') || !acts(letter) || breaks(letter) {
             continue;
         }
@@ -32,11 +31,11 @@ pub(crate) fn escaped(json: &str) -> String {
     shown
 }
 
-/// How many columns a character takes on a terminal.
+/// The width of a character on a terminal.
 pub(crate) fn width(letter: char) -> usize {
     match u32::from(letter) {
         0x0300..=0x036f | 0x1ab0..=0x1aff | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        // Emoji of the older blocks: most signs beside them are narrow.
+        // Emoji of the older blocks: most of their neighbours are narrow.
         0x231a..=0x231b
         | 0x23e9..=0x23ec
         | 0x23f0

@@ -1,7 +1,7 @@
-//! The trust file: read whole or not at all, and changed by one process at a time.
+//! The trust file: read completely or not at all, and changed under a lock.
 //!
-//! It is `trust` in the user's state folder. Whoever can write it decides what runs, so it has to
-//! belong to the user, and nobody else may write it.
+//! It is `trust` in the user's state folder. It decides what runs, so it must belong to the user
+//! and be writable by the user alone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,37 +15,37 @@ use crate::file_lock::{self, NotLocked};
 /// Its name in the state folder.
 const NAME: &str = "trust";
 
-/// Why nothing is trusted, or why that cannot be changed.
+/// Why the trust file cannot be read or changed.
 #[derive(Debug)]
 pub(crate) enum TrustError {
-    /// Nobody knows where it is kept.
+    /// The user's state folder is unknown.
     NoStateFolder,
-    /// The system does not let us read it.
+    /// A system error while reading.
     Unreadable { path: PathBuf, cause: io::Error },
     /// It is a folder, a pipe or a device.
     NotAFile { path: PathBuf },
-    /// Others could have added what they like.
+    /// Other users can write it.
     OthersCanWrite { path: PathBuf, mode: u32 },
-    /// Somebody else has put it there.
+    /// It belongs to another user.
     OfOthers { path: PathBuf, owner: u32 },
-    /// It is larger than any that is written.
+    /// It is larger than the limit.
     TooLarge { path: PathBuf, bytes_max: usize },
-    /// A newer hookwright wrote it.
+    /// A newer version of hookwright wrote it.
     Newer { path: PathBuf, version: String },
-    /// It is not as it was written.
+    /// It is damaged.
     Damaged { path: PathBuf, line: usize },
-    /// The system does not let us write it.
+    /// A system error while writing.
     NotWritable { path: PathBuf, cause: io::Error },
-    /// Another process is at it, and does not come to an end.
+    /// Another process is holding the lock.
     Busy { path: PathBuf },
-    /// There is no room for more.
+    /// The trust file is full.
     Full { path: PathBuf, files_max: usize },
 }
 
-/// What is trusted; nothing if there is no such file.
+/// The trusted files; empty if there is no trust file.
 pub(super) fn read(folder: &Path) -> Result<Records, TrustError> {
     let path = folder.join(NAME);
-    // A pipe would keep us waiting for ever without this flag.
+    // Without this flag, opening a named pipe would block.
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path);
     let file = match opened {
@@ -81,7 +81,7 @@ pub(super) fn read(folder: &Path) -> Result<Records, TrustError> {
     })
 }
 
-/// Changes what is trusted. Two processes at once do it one after the other.
+/// Changes the trust file under the lock.
 pub(super) fn change(
     folder: &Path,
     change: impl FnOnce(&mut Vec<Record>),
@@ -105,7 +105,7 @@ pub(super) fn change(
     replace(folder, &path, &text).map_err(|cause| TrustError::NotWritable { path, cause })
 }
 
-/// Whether there is clearly nothing at this place any more.
+/// Whether a place certainly has no file any more.
 pub(super) fn is_gone(place: &Path) -> bool {
     fs::symlink_metadata(place)
         .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
@@ -118,8 +118,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Waits until this process alone changes the file. The file itself cannot be locked, since it is
-/// replaced.
+/// Takes the lock. The file itself cannot be locked, since it is replaced.
 fn lock(folder: &Path) -> Result<File, TrustError> {
     let path = folder.join("trust.lock");
     file_lock::lock(&path).map_err(|error| match error {
@@ -128,10 +127,10 @@ fn lock(folder: &Path) -> Result<File, TrustError> {
     })
 }
 
-/// Puts a new file in place of the old one: whoever reads meanwhile sees one of the two, whole.
+/// Replaces the file atomically: readers see the old or the new one.
 fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     let draft = folder.join("trust.new");
-    // Left by a process that died; only the holder of the lock is here.
+    // A process that died left it; this process holds the lock.
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,9 +1,9 @@
-//! Whatever waits or grows here has a limit.
+//! Limits of the trust file, each with its reason.
 
-/// Files that can be trusted at once: a project with a worktree for each of many agents has hundreds.
-/// Those that are gone make room.
+/// Trusted files: a project with a worktree for each of many agents has hundreds. Entries of
+/// missing files make room for new ones.
 pub(crate) const TRUSTED_FILES_MAX: usize = 4096;
 
-/// Bytes of the file that says which: room for that many paths of usual length. It is read whenever
-/// an agent asks a hook.
+/// Bytes of the trust file: enough for that many paths of usual length. It is read at every call of
+/// an agent.
 pub(super) const TRUST_BYTES_MAX: usize = 1024 * 1024;

@@ -1,5 +1,5 @@
-//! The text of the trust file: a line for its version, one for each file, and one that counts them,
-//! by which a file that was cut off is known.
+//! The text of the trust file: a line with its version, one for each file, and one with their
+//! number, which reveals a truncated file.
 //!
 //! ```text
 //! hookwright trust 1
@@ -7,8 +7,8 @@
 //! end 1
 //! ```
 //!
-//! In a place a backslash, a control character and a byte that is not UTF-8 stand as `\xHH`: a line
-//! stays a line, and every path can be written.
+//! In a place, a backslash, a control character and a byte that is not UTF-8 are written as `\xHH`:
+//! a line stays a line, and every path can be written.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,33 +16,33 @@ use std::path::{Path, PathBuf};
 
 use super::sha256::Sha256;
 
-/// How every version begins.
+/// The beginning of every version.
 const TITLE: &str = "hookwright trust ";
 
-/// The version that is written and read.
+/// The version that this program reads and writes.
 const VERSION: &str = "1";
 
-/// A file that is trusted.
+/// A trusted file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Where it is.
+    /// Its path.
     pub(crate) place: PathBuf,
-    /// What stood in it.
+    /// The digest of its content.
     pub(crate) sha256: Sha256,
-    /// When somebody said so, in UTC: `2026-01-02T03:04:05Z`.
+    /// When it was trusted, in UTC: `2026-01-02T03:04:05Z`.
     pub(crate) since: String,
 }
 
-/// Why a text is not that of a trust file.
+/// Why a text is not a trust file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotRecords {
     /// Another version wrote it.
     Newer { version: String },
-    /// Nobody could have written this.
+    /// No version writes this.
     Damaged { line: usize },
 }
 
-/// The text that holds these records.
+/// The text of these records.
 pub(super) fn written(records: &[Record]) -> String {
     let mut text = format!("{TITLE}{VERSION}\n");
     for Record { place, sha256, since } in records {
@@ -52,15 +52,15 @@ pub(super) fn written(records: &[Record]) -> String {
     text
 }
 
-/// The text of a trust file that was checked from end to end. Records are taken out of it when
-/// somebody asks: most often that is one of many, and somebody's agent waits for it.
+/// A trust file's text, completely checked. Records are parsed on request: usually one of many is
+/// needed, while an agent waits.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     text: String,
 }
 
 impl Records {
-    /// Checks a text. All of it has to be right: half a file is no reason to trust.
+    /// Checks a text. All of it must be valid: half a file is no reason to trust.
     pub(super) fn read(text: Vec<u8>) -> Result<Self, NotRecords> {
         let text = String::from_utf8(text).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -75,14 +75,14 @@ impl Records {
         self.lines().filter_map(|line| line.record()).collect()
     }
 
-    /// What stood in the file at this place.
+    /// The digest of the file at this place.
     pub(super) fn find(&self, place: &Path) -> Option<Sha256> {
         let place = escaped(place);
         self.lines().find(|line| line.place == place).and_then(|line| Sha256::from_hex(line.sha256))
     }
 
     fn lines(&self) -> impl Iterator<Item = RecordLine<'_>> {
-        // The title and the line that counts are none.
+        // The first and the last line are not records.
         self.text.lines().filter_map(RecordLine::parse)
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn escaped(place: &Path) -> String {
         for letter in chunk.valid().chars() {
             match letter {
                 '\\' => text.push_str("\\x5c"),
-                // Those of two bytes come back as two.
+                // A character of two bytes is read back as two.
                 _ if letter.is_control() => {
                     let mut bytes = [0; 4];
                     letter.encode_utf8(&mut bytes).bytes().for_each(|byte| push(&mut text, byte));
@@ -180,7 +180,7 @@ fn push(text: &mut String, byte: u8) {
     text.push_str(&format!("\\x{byte:02x}"));
 }
 
-/// The place that a text names.
+/// Parses a place.
 pub(crate) fn unescaped(text: &str) -> Option<PathBuf> {
     let mut parts = text.split('\\');
     let mut bytes = parts.next()?.as_bytes().to_vec();

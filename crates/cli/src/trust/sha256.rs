@@ -1,9 +1,9 @@
-//! [`Sha256`]: what a file's content is known by.
+//! [`Sha256`]: identifies a file's content.
 
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
 
-/// The digest of a text, by which no other text can pass for it.
+/// The digest of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sha256([u8; DIGEST_BYTES]);
 
@@ -21,12 +21,12 @@ impl Sha256 {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether [`Sha256::to_hex`] could have written it.
+    /// Whether it has the form of [`Sha256::to_hex`].
     pub(crate) fn is_hex(text: &str) -> bool {
         text.len() == Self::DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     }
 
-    /// The digest that [`Sha256::to_hex`] wrote, if it is one.
+    /// Parses the output of [`Sha256::to_hex`].
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         let digit = |letter: u8| match letter {
             b'0'..=b'9' => Some(letter - b'0'),

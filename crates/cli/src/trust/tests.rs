@@ -82,7 +82,7 @@ fn who_swaps_a_file_between_check_and_load_gains_nothing() {
     let (loaded, _) = found.load_read(&files, &Environment::default());
     let ids: Vec<&str> = loaded.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
     assert_eq!(ids, ["harmless"]);
-    // Nor the other way round: what was hostile when it was read is not trusted.
+    // The reverse: a file that was hostile when it was read is not trusted.
     let files = found.read();
     fs::write(world.path("hookwright.yaml"), HARMLESS).unwrap();
     let untrusted = trust.untrusted(found.in_need_of_trust(&files));
@@ -119,7 +119,7 @@ fn a_link_is_trusted_where_it_is_and_neither_lends_nor_borrows_trust() {
     let world = World::new();
     fs::create_dir(world.path("evil")).unwrap();
     symlink(world.path("hookwright.yaml"), world.path("evil/hookwright.yaml")).unwrap();
-    // Its scripts would be looked for in the folder of the link.
+    // Its scripts would be searched in the folder of the link.
     world.trust("hookwright.yaml");
     assert_eq!(world.standing("evil/hookwright.yaml"), Standing::Unknown);
     world.trust("evil/hookwright.yaml");
@@ -161,7 +161,7 @@ fn a_place_is_spelt_in_one_way() {
     for (spelt, is) in [
         ("a//b/./x", "a/b/x"),
         ("a/b/../x", "a/x"),
-        // Not where its spelling says, but where the system says.
+        // Not where its spelling says, but where the system resolves it.
         ("link/../x", "a/x"),
         ("a/../link/x", "link/x"),
         ("none/x", "none/x"),
@@ -198,7 +198,7 @@ fn nothing_is_trusted_where_the_trust_file_is_not_to_be_trusted() {
     fs::create_dir(&path).unwrap();
     assert_eq!(problem(), format!("NotAFile {{ {shown} }}"));
     fs::remove_dir(&path).unwrap();
-    // A pipe that nobody writes to must not keep us waiting.
+    // A named pipe without a writer must not block.
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(problem(), format!("NotAFile {{ {shown} }}"));
@@ -209,7 +209,7 @@ fn a_trust_file_of_another_user_counts_for_nothing() {
     let world = World::new();
     world.trust("hookwright.yaml");
     let path = world.state().join("trust");
-    // Only root can give a file away; elsewhere nobody can make this situation.
+    // Only root can give a file away, so others cannot create this situation.
     if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
         return;
     }

@@ -1,58 +1,58 @@
-//! [`Dialog`]: what a person has typed so far, and what they ask for with it.
+//! [`Dialog`]: what a person has typed so far, and what they request.
 
 use super::keys::Key;
 use super::limits::MESSAGE_CHARS_MAX;
 use super::model::Model;
 use hookwright_pipeline::session_state::OpenQuestion;
 
-/// Where the conversation with the person at the keys is.
+/// The state of the dialog.
 #[derive(Debug, Default)]
 pub(crate) struct Dialog {
     pub(crate) asks: Asks,
-    /// More of the agent's output is shown.
+    /// Whether more of the agent's output is shown.
     pub(crate) more_output: bool,
-    /// What the agent was told is shown instead of its output.
+    /// Whether the agent's prompt is shown instead of its output.
     pub(crate) shows_prompt: bool,
     pub(crate) help: bool,
-    /// The session shall wait before its next step.
+    /// Whether the session pauses before its next step.
     pub(crate) paused: bool,
-    /// The wait that keys are about; the first one unless another was chosen.
+    /// The wait that keys apply to; the first one by default.
     chosen: Option<String>,
 }
 
-/// What is asked before anything is done.
+/// A confirmation before a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Asks {
     #[default]
     Nothing,
-    /// What to say with a rejection.
+    /// The message for a rejection.
     Message { wait: String, text: String },
-    /// Sure?
+    /// Confirms an answer.
     Answer { wait: String, action: &'static str, message: Option<String> },
-    /// Sure to stop?
+    /// Confirms a stop.
     Stop,
 }
 
-/// What a person wants.
+/// A person's request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Answer a question.
     Answer { wait: String, action: &'static str, message: Option<String> },
-    /// Wait before the next step, or go on.
+    /// Pause before the next step, or continue.
     Pause(bool),
     /// End the session, as Ctrl-C does.
     Stop,
 }
 
 impl Dialog {
-    /// The question that keys are about.
+    /// The question that keys apply to.
     pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<&'a OpenQuestion> {
         let chosen = self.chosen.as_deref();
         let named = model.state.questions.iter().find(|question| Some(&*question.wait) == chosen);
         named.or_else(|| model.state.questions.first())
     }
 
-    /// A question that was answered elsewhere is no longer asked about.
+    /// Drops the dialog about a question that was answered elsewhere.
     pub(crate) fn follow(&mut self, model: &Model) {
         let wait = match &self.asks {
             Asks::Message { wait, .. } | Asks::Answer { wait, .. } => wait,
@@ -63,7 +63,7 @@ impl Dialog {
         }
     }
 
-    /// Takes in a key; what is wanted now, if anything is.
+    /// Handles a key; returns the request that it completes, if any.
     pub(crate) fn press(&mut self, key: Key, model: &Model) -> Option<Request> {
         self.follow(model);
         match std::mem::take(&mut self.asks) {
@@ -137,7 +137,7 @@ fn is_no(key: Key) -> bool {
     matches!(key, Key::Letter('n') | Key::Escape)
 }
 
-/// The wait behind this one; behind the last comes the first.
+/// The wait after this one; the first after the last.
 fn next(model: &Model, wait: &str) -> Option<String> {
     let at = model.state.questions.iter().position(|question| question.wait == wait)?;
     let next = model.state.questions.get(at + 1).or_else(|| model.state.questions.first())?;
@@ -167,7 +167,7 @@ mod tests {
         model
     }
 
-    /// What these keys ask for, one after the other.
+    /// The requests of these keys, in order.
     fn pressed(keys: &str, waits: &[&str]) -> Vec<Request> {
         let (mut dialog, model) = (Dialog::default(), model(waits));
         let keys = crate::view::keys::Keys::default().of(keys.as_bytes());

@@ -1,6 +1,6 @@
-//! The view as lines: a model, what was typed and a size go in, lines come out. No terminal.
+//! Draws the view as lines, from a model, the dialog and a size. No terminal.
 //!
-//! Every line fits the width. Where there are too few rows, the lines that matter least go first.
+//! Every line fits the width. With too few rows, the least important lines are left out.
 
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::{EventName, PauseCause};
@@ -24,32 +24,32 @@ pub(crate) struct Line {
     pub(crate) tone: Tone,
 }
 
-/// How loud a line is.
+/// The weight of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
-    /// Where we are.
+    /// The session's progress.
     Strong,
-    /// What others print.
+    /// Foreign output.
     Faint,
-    /// A person has to do something.
+    /// A person must act.
     Asking,
 }
 
-/// How big the terminal is, and what time it is.
+/// The size of the terminal, and the time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
     pub(crate) now_ms: i64,
-    /// Somebody can press keys.
+    /// Whether keys can be read.
     pub(crate) has_keys: bool,
 }
 
 /// Draws the view.
 pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec<Line> {
     let rows = rows_of_view(around.rows, dialog.more_output);
-    // The last column stays free: whatever a terminal does there, it does not wrap.
+    // The last column stays free, so that no terminal wraps.
     let width = around.columns.saturating_sub(1).max(1);
     let mut drawn = Drawn { width, lines: Vec::new() };
     let now = around.now_ms;
@@ -91,13 +91,13 @@ const HELP: &[&str] = &[
     "  o more or less of the agent's output, i its prompt, ? this help",
 ];
 
-/// Rows that the view takes of a terminal: what happened has to be seen above it.
+/// Rows of the view; the log above it must stay visible.
 fn rows_of_view(rows: usize, more_output: bool) -> usize {
     let most = if more_output { rows * 3 / 4 } else { rows * 2 / 3 };
     most.min(rows.saturating_sub(2)).max(1)
 }
 
-/// How much a line matters; the least goes first.
+/// The importance of a line; the least important is left out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     Output,
@@ -162,7 +162,7 @@ impl Drawn {
         }
         let wait = shown(&question.wait);
         let place = match &question.url {
-            // An address that is cut leads nowhere, so it wraps.
+            // A cut address is useless, so it wraps.
             Some(url) => format!("  {}", shown(url)),
             None => format!("  hookwright approve {wait}"),
         };
@@ -181,12 +181,12 @@ impl Drawn {
         }
     }
 
-    /// The beginning of the prompt, and how many lines more it has.
+    /// The beginning of the prompt, and the number of further lines.
     fn prompt(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
         if model.prompt.is_empty() {
             return self.add(Weight::Output, Tone::Faint, "  the agent has no prompt yet");
         }
-        // The heading, the line that counts the rest, and the keys.
+        // The heading, the line with the number, and the keys.
         let room = rows.saturating_sub(self.lines.len() + 3);
         let room = if dialog.more_output { room } else { room.min(2 * OUTPUT_LINES_SHOWN) };
         let (lines, more) = model.prompt.first(room);
@@ -222,7 +222,7 @@ impl Drawn {
         self.add(Weight::Foot, tone, &text);
     }
 
-    /// What is being typed: its end stays in sight.
+    /// The text being typed; its end stays visible.
     fn message(&self, typed: &str) -> String {
         let long = "why not? (Enter continues, Esc goes back) ";
         let short = "why not? ";
@@ -236,12 +236,12 @@ impl Drawn {
         format!("{head}{end}▏")
     }
 
-    /// The lines that matter most, in their order.
+    /// The most important lines, in their order.
     fn fit(self, rows: usize) -> Vec<Line> {
         let mut lines = self.lines;
         while lines.len() > rows {
             let least = lines.iter().map(|(weight, _)| *weight).min();
-            // Of the agent's lines the oldest goes first; of all others the last.
+            // Of the agent's lines the oldest is left out first; of all others the last.
             let at = match least {
                 Some(Weight::Output) => lines.iter().position(|(weight, _)| Some(*weight) == least),
                 _ => lines.iter().rposition(|(weight, _)| Some(*weight) == least),
@@ -273,7 +273,7 @@ fn place(model: &Model) -> String {
     };
     if model.state.iteration > 0 {
         text.push_str(&format!(", iteration {}", model.state.iteration));
-        // A queue without a bound of its own has one that nobody means.
+        // A queue without its own limit has an internal one, which is not shown.
         if let Some(most) = model.state.iterations_max.filter(|most| *most < ITERATIONS_MAX) {
             text.push_str(&format!(" of at most {most}"));
         }
@@ -330,7 +330,7 @@ fn paused(pause: &Pause, since: &str, now_ms: i64) -> String {
     format!("‖ paused for {long}{goes_on}: {why}")
 }
 
-/// The keys there are now, as long as there is room for their names.
+/// The available keys, as many as fit.
 fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
     let pause = if dialog.paused { "continue" } else { "pause" };
     let output = if dialog.more_output { "less output" } else { "more output" };
@@ -351,17 +351,17 @@ fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
     names.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(" ")
 }
 
-/// Somebody's text in one line, with nothing that a terminal would act on.
+/// Foreign text in one line, with control characters escaped.
 fn shown(text: &str) -> String {
     one_line(text, TEXT_CHARS_MAX)
 }
 
-/// The same with the blanks at its ends.
+/// The same, with the spaces at its ends.
 fn shown_as_typed(text: &str) -> String {
     crate::text::visible(text).replace(['\n', '\t'], " ")
 }
 
-/// Text in pieces that fit.
+/// Text in lines that fit.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut room = width;
@@ -379,7 +379,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     pieces
 }
 
-/// `12s`, `1m02s`, `2h05m`, `3d04h`: whole units, as clocks show them.
+/// `12s`, `1m02s`, `2h05m`, `3d04h`: whole units, like a clock.
 pub(crate) fn span(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);

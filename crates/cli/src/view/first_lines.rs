@@ -1,8 +1,8 @@
-//! [`FirstLines`]: the beginning of what an agent is told.
+//! [`FirstLines`]: the beginning of an agent's prompt.
 
 use super::limits::{OUTPUT_LINE_CHARS_MAX, PROMPT_LINES_MAX};
 
-/// The first lines of a text, and how many more it has.
+/// The first lines of a text, and the number of further lines.
 #[derive(Debug, Default)]
 pub(crate) struct FirstLines {
     lines: Vec<String>,
@@ -21,7 +21,7 @@ impl FirstLines {
         self.lines.is_empty()
     }
 
-    /// As many of them as fit, and how many do not.
+    /// As many lines as fit, and the number of the rest.
     pub(crate) fn first(&self, number: usize) -> (&[String], usize) {
         let shown = number.min(self.lines.len());
         (&self.lines[..shown], self.lines.len() - shown + self.more)

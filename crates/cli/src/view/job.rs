@@ -1,9 +1,9 @@
-//! Ctrl-Z: we stop as any program does, where there is a shell that would let us go on.
+//! Ctrl-Z: stops this process, if there is a shell that can continue it.
 
 use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, getsid, kill_process};
 
-/// Stops this process after `before`. Without a shell that could go on with it the system would not
-/// stop it either, and nothing happens.
+/// Stops this process after `before`. Without a shell with job control the system would not stop it
+/// either, and nothing happens.
 pub(super) fn stop(before: impl FnOnce()) {
     if is_orphaned() {
         return;
@@ -12,7 +12,7 @@ pub(super) fn stop(before: impl FnOnce()) {
     let _ = kill_process(getpid(), Signal::STOP);
 }
 
-/// Whether nobody above us in this session belongs to another job: a shell with job control does.
+/// Whether no ancestor in this session belongs to another job, as a shell with job control does.
 fn is_orphaned() -> bool {
     let (job, session) = (getpgrp(), getsid(None));
     let mut above = getppid();
@@ -28,7 +28,7 @@ fn is_orphaned() -> bool {
     true
 }
 
-/// The fourth field of `/proc/PID/stat`; the second, a name, may hold anything.
+/// The fourth field of `/proc/PID/stat`; the second, a name, may contain anything.
 fn parent_of(pid: Pid) -> Option<Pid> {
     let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
     let text = std::fs::read_to_string(path).ok()?;

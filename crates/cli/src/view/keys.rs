@@ -1,4 +1,4 @@
-//! [`Keys`]: what is typed, from the bytes that a terminal sends.
+//! [`Keys`]: parses keys from a terminal's bytes.
 
 /// One key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,16 +10,16 @@ pub(crate) enum Key {
     Tab,
 }
 
-/// Reads keys out of bytes, wherever a read ends.
+/// Parses keys, wherever a read ends.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// The beginning of a character.
+    /// The beginning of an incomplete character.
     begun: Vec<u8>,
 }
 
 impl Keys {
-    /// The keys of these bytes. A terminal sends a key that is no letter as one piece that begins with
-    /// the escape character; those that we have no use for are passed over.
+    /// The keys of these bytes. A terminal sends a special key as one sequence that begins with the
+    /// escape character; unused ones are ignored.
     pub(crate) fn of(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut keys = Vec::new();
         let mut rest = bytes;
@@ -48,7 +48,7 @@ impl Keys {
                 self.begun.clear();
                 letter.filter(|letter| !letter.is_control()).map(Key::Letter)
             }
-            // Not whole yet.
+            // Incomplete.
             Err(error) if error.error_len().is_none() => None,
             Err(_) => {
                 self.begun.clear();
@@ -58,7 +58,7 @@ impl Keys {
     }
 }
 
-/// How long the rest of an escape sequence is: `[A`, `OP`, `[1;5C`.
+/// The length of the rest of an escape sequence: `[A`, `OP`, `[1;5C`.
 fn sequence(bytes: &[u8]) -> usize {
     match bytes.first() {
         Some(b'[') => {

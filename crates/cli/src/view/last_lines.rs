@@ -1,20 +1,20 @@
-//! [`LastLines`]: the end of what an agent prints, line by line.
+//! [`LastLines`]: the last lines of an agent's output.
 
 use std::collections::VecDeque;
 
 use super::limits::{OUTPUT_LINE_CHARS_MAX, OUTPUT_LINES_MAX};
 
-/// The last lines of both streams, in the order in which they came.
+/// The last lines of both streams, in order.
 #[derive(Debug, Default)]
 pub(crate) struct LastLines {
     lines: VecDeque<String>,
-    /// What stands in each stream's line that has not ended.
+    /// The unfinished line of each stream.
     stdout: String,
     stderr: String,
 }
 
 impl LastLines {
-    /// Takes in what a stream goes on with.
+    /// Adds output of a stream.
     pub(crate) fn push(&mut self, stream: &str, text: &str) {
         let open = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
         let mut pieces = text.split('\n');
@@ -28,12 +28,12 @@ impl LastLines {
         }
     }
 
-    /// Another turn begins.
+    /// Clears the lines for another turn.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The last so many lines that have something on them, oldest first.
+    /// The last non-empty lines, oldest first.
     pub(crate) fn last(&self, number: usize) -> Vec<&str> {
         let open = [&self.stderr, &self.stdout].into_iter();
         let newest_first = open.chain(self.lines.iter().rev());
@@ -47,7 +47,7 @@ impl LastLines {
     }
 }
 
-/// A carriage return begins the line anew, as progress bars have it.
+/// A carriage return restarts the line, as progress bars do.
 fn append(line: &mut String, piece: &str) {
     let piece = piece.strip_suffix('\r').unwrap_or(piece);
     let piece = match piece.rsplit_once('\r') {

@@ -1,4 +1,4 @@
-//! [`Model`]: what the live view shows: the session's state, and what its agent prints. No clock, no
+//! [`Model`]: the data of the live view: the session's state, and its agent's output. No clock, no
 //! terminal.
 
 use hookwright_events::{EventName, RunEvent, RunEventKind, TurnEvent};
@@ -13,19 +13,19 @@ use super::last_lines::LastLines;
 pub(crate) struct Model {
     pub(crate) session: String,
     pub(crate) state: SessionState,
-    /// When its first event came, in milliseconds since 1970.
+    /// The time of its first event, in milliseconds since 1970.
     pub(crate) since_ms: i64,
     pub(crate) output: LastLines,
-    /// The first lines of what the agent was told last, and how many more there are.
+    /// The first lines of the agent's latest prompt, and the number of further lines.
     pub(crate) prompt: FirstLines,
-    /// Somebody has asked it to end.
+    /// Whether the session was asked to end.
     pub(crate) is_ending: bool,
-    /// Who works in each stage.
+    /// The agent of each stage.
     agents: Vec<String>,
 }
 
 impl Model {
-    /// A session of which nothing is known yet but who works in its stages.
+    /// A session of which only the agents of its stages are known.
     pub(crate) fn new(session: &str, plan: &str, stages: Vec<(String, String)>) -> Self {
         let (stages, agents) = stages.into_iter().unzip();
         let record = SessionRecord { plan: plan.to_owned(), stages, ..SessionRecord::default() };
@@ -33,7 +33,7 @@ impl Model {
         Self { session: session.to_owned(), state, agents, ..Self::default() }
     }
 
-    /// Takes in what happened. Of sessions that hooks have started only what they ask is shown.
+    /// Records an event. Of child sessions only questions are shown.
     pub(crate) fn see(&mut self, event: &RunEvent) {
         if event.session.as_deref().is_some_and(|session| session != self.session) {
             return self.state.apply_of_child(event);
@@ -54,19 +54,19 @@ impl Model {
         }
     }
 
-    /// Whether all is done but for the hooks that still run.
+    /// Whether everything is done except running hooks.
     pub(crate) fn is_at_its_end(&self) -> bool {
         self.state.last_event() == Some(&EventName::SESSION_END)
     }
 
-    /// The piece of work, in words.
+    /// The current work item, in words.
     pub(crate) fn item(&self) -> Option<String> {
         let item = self.state.item.as_ref()?;
         let (name, title) = (item.name(), &item.title);
         Some(if name == *title { name } else { format!("{name}: {title}") })
     }
 
-    /// The agent that works; where the session does not name it, it is the one of the stage.
+    /// The working agent; the stage's agent if the session does not name one.
     pub(crate) fn agent(&self) -> Option<WorkingAgent> {
         let mut agent = self.state.agent.clone()?;
         let stage = (self.state.record.stage.max(1) as usize - 1).min(self.agents.len().max(1) - 1);

@@ -1,4 +1,4 @@
-//! [`Painter`]: draws the view when something has changed, and does what keys ask for.
+//! [`Painter`]: draws the view when something has changed, and carries out what keys request.
 
 use std::io::{self, PipeReader, Read};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::terminal::Terminal;
 use super::{Answering, Shared, locked};
 use hookwright_server::approvals::now_ms;
 
-/// The one thread that draws.
+/// The thread that draws.
 pub(super) struct Painter {
     shared: Arc<Shared>,
     terminal: Arc<Mutex<Terminal>>,
@@ -28,11 +28,11 @@ pub(super) struct Painter {
     painted: Instant,
 }
 
-/// Why the painter looks again.
+/// Why the painter wakes.
 enum Woken {
     /// Something happened, or time has passed.
     ToPaint,
-    /// Something was typed.
+    /// A key was pressed.
     ByKeys,
 }
 
@@ -59,11 +59,11 @@ impl Painter {
         }
     }
 
-    /// Prints what has to be printed and draws the view; whether the session goes on.
+    /// Prints waiting lines and draws the view; returns whether the session continues.
     fn paint(&mut self) -> bool {
         let (size, has_keys) = {
             let mut terminal = locked(&self.terminal);
-            // A shell says nothing when it takes a running job into the foreground.
+            // A shell sends no signal when it moves a running job to the foreground.
             terminal.enter();
             (terminal.size().unwrap_or((80, 24)), terminal.has_keys())
         };
@@ -85,8 +85,8 @@ impl Painter {
         !is_over
     }
 
-    /// Waits for a key, for something to draw, or for the next second. However much happens, there is a
-    /// pause between two drawings; keys are answered at once.
+    /// Waits for a key, for something to draw, or for the next second. There is always a pause
+    /// between two drawings; keys are handled at once.
     fn wait(&mut self) -> Woken {
         loop {
             let since = self.painted.elapsed();
@@ -138,7 +138,7 @@ impl Painter {
             }
             Request::Pause(true) => self.gate.close(),
             Request::Pause(false) => self.gate.open(),
-            // As Ctrl-C does, and by the same way.
+            // The same signal as Ctrl-C.
             Request::Stop => drop(kill_process(getpid(), Signal::INT)),
         }
     }
@@ -149,7 +149,7 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec, tv_nsec: i64::from(duration.subsec_nanos()) as _ }
 }
 
-/// However the painter ends, nobody waits for it.
+/// Marks the painter as gone however it ends, so that no thread waits for it.
 struct Desertion(Arc<Shared>);
 
 impl Drop for Desertion {

@@ -1,9 +1,9 @@
-//! [`Terminal`]: the bottom of the normal screen, where the view stands.
+//! [`Terminal`]: the bottom of the normal screen, which shows the view.
 //!
-//! What happened is printed above the view and scrolls away like any other output. The cursor stays at
-//! the view's first column and row, hidden: so after a resize it is still there, whether the
-//! terminal breaks its lines anew or not, and the view is drawn again from there down. Keys come one
-//! by one and unseen; Ctrl-C, Ctrl-Z and output stay as they are.
+//! The log is printed above the view and scrolls like any other output. The cursor stays hidden at
+//! the view's first column and row, so after a resize it is still there, whether the terminal
+//! rewraps its lines or not, and the view is drawn again from there down. Keys are read one by one
+//! without echo; Ctrl-C, Ctrl-Z and output processing stay unchanged.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,7 +13,7 @@ use rustix::termios::{
 
 use super::drawing::{Line, Tone};
 
-/// Whatever is drawn until the end is shown at once, where the terminal knows that.
+/// Begins a synchronized update, if the terminal supports that.
 const BEGIN: &str = "\x1b[?2026h\r";
 const END: &str = "\x1b[?2026l";
 const HIDE_CURSOR: &str = "\x1b[?25l";
@@ -22,24 +22,24 @@ const NO_WRAPPING: &str = "\x1b[?7l";
 const WRAPPING: &str = "\x1b[?7h";
 const CLEAR_LINE: &str = "\x1b[2K";
 const CLEAR_BELOW: &str = "\x1b[J";
-/// From the first column on. Some terminals keep what stands on a screen that is cleared whole, and the
-/// view is nothing to keep: so its first line is cleared by itself.
+/// From the first column on. Some terminals save a screen that is cleared as a whole to their
+/// scrollback, so the view's first line is cleared separately.
 const CLEAR_VIEW: &str = "\r\x1b[2K\x1b[C\x1b[J\r";
 const DOWN: &str = "\x1b[B";
 
-/// The terminal as long as the view has it.
+/// The terminal while the view uses it.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     colour: bool,
     has_keys: bool,
-    /// How the keyboard was before us; `None` while the terminal is not ours.
+    /// The keyboard's previous settings; `None` while the view does not have the terminal.
     before: Option<Before>,
-    /// What stands there.
+    /// The lines that are drawn.
     drawn: Vec<Line>,
     size: (usize, usize),
-    /// It was given back on purpose: it is not taken again before somebody says so.
+    /// Whether it was released on purpose, so that it is not taken again without a request.
     is_away: bool,
-    /// Nobody sees it any more.
+    /// Whether the terminal is gone.
     is_gone: bool,
 }
 
@@ -49,7 +49,8 @@ struct Before {
 }
 
 impl Terminal {
-    /// The terminal on standard output, if it is one that can be drawn on and we are in its foreground.
+    /// The terminal on standard output, if it can be drawn on and this process is in its
+    /// foreground.
     pub(crate) fn find(colour: bool) -> Option<Self> {
         let has_keys = io::stdin().is_terminal();
         let terminal = Self {
@@ -75,14 +76,14 @@ impl Terminal {
         self.has_keys && self.before.is_some() && !self.is_gone
     }
 
-    /// What was typed, if anything was. Without a keyboard nobody asks again.
+    /// The typed bytes, if any. After an error the keyboard is not read again.
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> usize {
         if !self.is_in_foreground() {
-            // To read would stop us.
+            // Reading in the background would stop this process.
             self.give_back();
             return 0;
         }
-        // Not through the buffer of the library: what it holds back nobody would be woken for.
+        // Not through the library's buffer, since bytes in it would not wake the painter.
         match rustix::io::read(io::stdin(), bytes) {
             Ok(number) if number > 0 => number,
             Err(rustix::io::Errno::INTR) => 0,
@@ -93,14 +94,15 @@ impl Terminal {
         }
     }
 
-    /// Whether the terminal listens to us; in the background it would stop us when we touch it.
+    /// Whether this process is in the foreground; in the background, using the terminal would stop
+    /// it.
     fn is_in_foreground(&self) -> bool {
         let foreground = tcgetpgrp(io::stdout());
         foreground.is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
-    /// Takes the terminal over, if it is not ours yet. As long as it is not ours to take, because a
-    /// shell has put us into the background, lines are printed without a view.
+    /// Takes the terminal, unless the view has it. While a shell keeps this process in the
+    /// background, lines are printed without a view.
     pub(crate) fn enter(&mut self) {
         let is_ours = self.before.is_some();
         if is_ours || self.is_away || self.is_gone || !self.is_in_foreground() {
@@ -113,11 +115,11 @@ impl Terminal {
         self.send(HIDE_CURSOR);
     }
 
-    /// The process goes on after a stop, and somebody else had the terminal meanwhile.
+    /// Takes the terminal again after a stop, since other programs used it meanwhile.
     pub(crate) fn take_again(&mut self) {
         self.is_away = false;
         if let Some(Before { keyboard: Some(keyboard) }) = self.before.take() {
-            // It was stopped without a warning: the keyboard was never given back.
+            // The process was stopped without a warning, so the keyboard was never restored.
             self.has_keys = true;
             if self.is_in_foreground() {
                 let _ = tcsetattr(io::stdin(), OptionalActions::Now, &keyboard);
@@ -134,8 +136,8 @@ impl Terminal {
         Some(before)
     }
 
-    /// Gives the terminal back as it was, with nothing of the view on it, for good or until we are
-    /// told to [take it again](Self::take_again).
+    /// Restores the terminal without the view, for good or until [it is taken
+    /// again](Self::take_again).
     pub(crate) fn leave(&mut self) {
         self.is_away = true;
         self.give_back();
@@ -145,13 +147,13 @@ impl Terminal {
         let Some(Before { keyboard }) = self.before.take() else { return };
         self.drawn.clear();
         self.send(&format!("{CLEAR_VIEW}{WRAPPING}{SHOW_CURSOR}{END}"));
-        // In the background that would stop us, and the shell has seen to it.
+        // In the background that would stop this process, and the shell has restored it.
         if let Some(keyboard) = keyboard.filter(|_| self.is_in_foreground()) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &keyboard);
         }
     }
 
-    /// Prints text above the view, and the view below it as it is now.
+    /// Prints text above the view, and draws the view below it.
     pub(crate) fn show(&mut self, above: &str, lines: Vec<Line>) {
         if self.before.is_none() {
             self.send(above);
@@ -171,8 +173,8 @@ impl Terminal {
         }
         let below = lines.len().saturating_sub(1);
         let up = if below > 0 { format!("\x1b[{below}A") } else { String::new() };
-        // Room is made with empty lines, and the view drawn without any: whatever the terminal has become
-        // meanwhile, nothing of it scrolls away.
+        // Make room with empty lines and draw the view without any: whatever size the terminal has
+        // now, nothing of the view scrolls away.
         text.extend(std::iter::repeat_n("\n", below).chain([&*up, NO_WRAPPING]));
         for (number, line) in lines.iter().enumerate() {
             let next = if number > 0 { DOWN } else { "" };
@@ -199,7 +201,7 @@ impl Terminal {
         if self.colour && tone != Tone::Plain { "\x1b[0m" } else { "" }
     }
 
-    /// A terminal that went away does not end a session.
+    /// Writes to the terminal. An error does not end a session.
     fn send(&mut self, text: &str) {
         if self.is_gone || text.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! [`UnfiredHooks`]: hooks that nothing in a project fires, as far as its files tell.
 //!
-//! A hook of a loop or a pipeline needs its own run. One of the project's or the user's file is fired if
-//! any run fires it, or an agent whose settings call this program, with or without a run.
+//! A hook of a loop or a pipeline needs its own run. A hook of the project's or the user's file is
+//! fired by any run, or by an agent whose settings call this program.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use crate::runner::Prepared;
 pub(super) struct UnfiredHooks {
     connections: Vec<Connection>,
     has_runs: bool,
-    /// One of the runs cannot be planned, so what it fires is not known.
+    /// Whether one of the runs cannot be planned, so that its events are unknown.
     pub(super) has_unknown_run: bool,
     fired: HashSet<Key>,
     unfired: Vec<(Arc<Hook>, Arc<SourceFile>)>,
 }
 
-/// Tells a hook from all others.
+/// Identifies a hook.
 type Key = (PathBuf, u32, String);
 
 fn key(hook: &Hook) -> Key {
@@ -79,8 +79,8 @@ impl UnfiredHooks {
         unfired.map(warning).collect()
     }
 
-    /// Without any run: the hooks of native files at events that only agents fire, while no agent's
-    /// settings call this program. Other programs may fire them, so this is no warning.
+    /// Without any run: the hooks of native files at events that only agents fire, if no agent's
+    /// settings call this program. Other programs may fire them, so this is not a warning.
     pub(super) fn without_runs(&self, configuration: &Configuration) -> Vec<Arc<Hook>> {
         if self.has_runs || self.has_unknown_run {
             return Vec::new();
@@ -101,7 +101,7 @@ impl UnfiredHooks {
     }
 }
 
-/// The file that a hook of a run is written in.
+/// The file of a run's hook.
 fn source_of<'s>(hook: &Hook, sources: &'s Sources) -> Option<&'s Source> {
     let of_children = sources.children.iter().flat_map(|child| &child.all);
     let mut all = sources.all.iter().chain(of_children);

@@ -1,18 +1,18 @@
-//! Lists and maps in brackets: JSON, and YAML that is written like it.
+//! Lists and maps in brackets: JSON, and YAML flow style.
 //!
-//! What is added and later removed leaves no trace, so the text has to tell what was there before.
-//! Into brackets that were empty a part is put without a blank; brackets that are made anew have
-//! one behind the opening, and go with their last part ([`Brackets::is_made_anew`]).
+//! Adding and later removing a part leaves no trace, so the text must show what was there before. A
+//! part is added to empty brackets without a space; new brackets have a space after the opening
+//! one, and are removed with their last part ([`Brackets::is_made_anew`]).
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// A list or a map in brackets, and where its parts stand.
+/// A list or a map in brackets, and the ranges of its parts.
 #[derive(Debug)]
 pub(super) struct Brackets<'t> {
     text: &'t str,
-    /// Where it opens.
+    /// Offset of the opening bracket.
     open: usize,
     /// Its parts: elements, or keys with their values.
     parts: Vec<Range<usize>>,
@@ -50,7 +50,7 @@ impl<'t> Brackets<'t> {
         Self { text, open, parts }
     }
 
-    /// Behind all parts, or before one of them.
+    /// Appends a part, or inserts it before another.
     pub(super) fn add(&self, part: &Part<'_>, before: Option<usize>) -> Change {
         let neighbour = before.and_then(|index| self.parts.get(index));
         if let Some(next) = neighbour {
@@ -75,7 +75,8 @@ impl<'t> Brackets<'t> {
         }
     }
 
-    /// Without one of its parts. The only part leaves brackets as they were when it was put there.
+    /// Removes a part. Removing the only part restores the brackets as they were before it was
+    /// added.
     pub(super) fn remove(&self, index: usize) -> Option<Change> {
         let part = self.parts.get(index)?;
         Some(Change::delete(match (index.checked_sub(1), self.parts.get(index + 1)) {
@@ -86,7 +87,7 @@ impl<'t> Brackets<'t> {
         }))
     }
 
-    /// Whether they hold one part alone and go with it.
+    /// Whether they have a single part and are removed with it.
     pub(super) fn go_with_their_part(&self) -> bool {
         self.parts.len() == 1 && self.is_made_anew()
     }
@@ -99,8 +100,7 @@ impl<'t> Brackets<'t> {
         end_of(self.text, self.open).map(|end| end - 1)
     }
 
-    /// The blank that separates a part from what stands before it: a line end and an indentation, or
-    /// a space.
+    /// The whitespace before a part: a line end and an indentation, or a space.
     fn blank_before(&self, start: usize) -> String {
         let before = &self.text[..start];
         let blank = &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..];
@@ -113,7 +113,7 @@ impl<'t> Brackets<'t> {
 
     fn written(&self, part: &Part<'_>, blank: &str) -> String {
         match blank.rfind('\n') {
-            // One element a line, each in one line: as its neighbours are.
+            // The neighbours have one line each, so this one does too.
             Some(_) if matches!(part, Part::Element(_)) && self.has_short_parts() => inline(part),
             Some(at) => in_lines(part, &blank[at + 1..], self.text),
             None => inline(part),
@@ -125,13 +125,12 @@ impl<'t> Brackets<'t> {
     }
 }
 
-/// Where the value ends that begins here: brackets, a text in quotes, or anything else up to what
-/// separates it.
+/// The end of the value that begins here: brackets, a quoted text, or anything up to a separator.
 pub(super) fn end_of(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
     let mut at = start;
-    // Behind one of these a quote begins a text; within a plain word it is a letter.
+    // A quote begins a text only after one of these; within a plain word it is a character.
     let mut may_open = true;
     while let Some(byte) = bytes.get(at) {
         let rest = &text[at..];
@@ -158,7 +157,7 @@ pub(super) fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// How long the text in quotes is that a text begins with.
+/// The length of the quoted text at the beginning of a text.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut letters = text.char_indices().skip(1).peekable();
     while let Some((at, letter)) = letters.next() {
@@ -181,7 +180,7 @@ fn inline(part: &Part<'_>) -> String {
     }
 }
 
-/// Lists and maps of lists have a blank behind their opening, hooks have none.
+/// Lists and maps of lists have a space after their opening bracket, hooks have none.
 fn inline_value(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -232,7 +231,7 @@ fn pairs(members: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
     members.iter().map(|(key, value)| (key.as_str(), value))
 }
 
-/// How lines end here.
+/// The line ending of this text.
 pub(super) fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
@@ -241,13 +240,13 @@ fn is_one_line(text: &str) -> bool {
     !text.trim_end().contains('\n')
 }
 
-/// The blanks that a line begins with.
+/// The indentation of a line.
 fn line_indent(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// One step of indentation: that of the first line that has one.
+/// One step of indentation: that of the first indented line.
 fn unit(text: &str) -> &str {
     let indents = text.lines().map(|line| &line[..line.len() - line.trim_start().len()]);
     let first = text

@@ -1,7 +1,7 @@
-//! One hook more or less in a file's text, and every other byte as it was.
+//! Adds or removes one hook in a file's text, and keeps every other byte.
 //!
-//! The places come from the tree that the file is read into everywhere. What comes out is read again
-//! and has to say exactly what was meant; a layout that cannot be edited like that is left alone.
+//! The places come from the parsed tree. The result is parsed again and must have exactly the
+//! intended meaning; a layout that cannot be edited like that is left unchanged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::brackets::{Brackets, Change, Part, end_of};
 use super::git_hook::{Form, GitHook, text_of};
 use super::lines;
 
-/// What became of a text.
+/// Result of an edit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Edited {
     Changed {
         text: String,
     },
-    /// It says already what it shall say; the line of a hook that is there.
+    /// Nothing to do; names the line of the existing hook.
     AlreadySo {
         line: Option<u32>,
-        /// That hook runs in the background.
+        /// Whether that hook runs in the background.
         in_background: bool,
     },
 }
@@ -32,13 +32,13 @@ pub(super) enum Edited {
 #[derive(Debug)]
 pub(super) enum NotEditable {
     Unreadable(Box<Fault>),
-    /// It is written in a way that we do not dare to touch; the hook that is to be added or removed.
+    /// The layout is too unusual to edit safely; contains the hook to add or remove.
     Layout {
         hook: Value,
     },
 }
 
-/// The text with the hook, push behind commit.
+/// Adds the hook, push after commit.
 pub(super) fn added(
     source: &Arc<SourceFile>,
     hook: GitHook,
@@ -60,7 +60,7 @@ pub(super) fn added(
     checked(source, change, &expected).ok_or(NotEditable::Layout { hook: value })
 }
 
-/// The text without any hook of this type at the point.
+/// Removes all hooks of this type at the point.
 pub(super) fn removed(
     source: &Arc<SourceFile>,
     hook: GitHook,
@@ -81,7 +81,7 @@ pub(super) fn removed(
     }
 }
 
-/// The changed text, if it says what is expected of it.
+/// The changed text, if it has the expected meaning.
 fn checked(source: &SourceFile, change: Option<Change>, expected: &Value) -> Option<Edited> {
     let text = change?.applied(&source.text);
     let after = Arc::new(SourceFile { path: source.path.clone(), text: text.as_str().into() });
@@ -99,7 +99,7 @@ struct File<'s> {
 
 /// A hook at the point.
 struct Entry<'n> {
-    /// Its number in its list.
+    /// Its index in its list.
     index: usize,
     node: &'n Node,
 }
@@ -114,19 +114,19 @@ impl<'s> File<'s> {
         fields(&self.root)?.iter().find(|field| &*field.key == "hooks")
     }
 
-    /// The key under which hooks of the point stand.
+    /// The key that has the point's hooks.
     fn point(&self) -> Option<&Field> {
         let points = fields(&self.hooks()?.value)?;
         points.iter().find(|field| self.form.is_point(&field.key))
     }
 
-    /// Whether the hooks of all events stand in one list.
+    /// Whether one list has the hooks of all events.
     fn is_list_of_all(&self) -> bool {
         self.form == Form::Native
             && self.hooks().is_some_and(|hooks| matches!(hooks.value.raw, Raw::List(_)))
     }
 
-    /// The list that holds, or would hold, the hook.
+    /// The list that has, or would have, the hook.
     fn list(&self) -> Option<&Field> {
         if self.is_list_of_all() { self.hooks() } else { self.point() }
     }
@@ -143,7 +143,7 @@ impl<'s> File<'s> {
         entries.filter(|entry| hook.is(entry.node) && stands_here(entry.node)).collect()
     }
 
-    /// What the file says with the hook.
+    /// The file's value with the hook.
     fn value_with(&self, hook: &Value, before: Option<usize>) -> Value {
         let mut root = self.root.to_json();
         let Some(members) = root.as_object_mut() else { return root };
@@ -197,7 +197,7 @@ impl<'s> File<'s> {
         }
     }
 
-    /// An item more in a list of lines.
+    /// Adds an item to a block list.
     fn add_item(&self, list: &Field, hook: GitHook, before: Option<usize>) -> Option<Change> {
         let Raw::List(items) = &list.value.raw else { return None };
         let first = self.item_line(items.first()?)?;
@@ -214,7 +214,7 @@ impl<'s> File<'s> {
         }
     }
 
-    /// A key more below `hooks:`.
+    /// Adds a key below `hooks:`.
     fn add_point(&self, hooks: &Field, hook: GitHook) -> Option<Change> {
         let points = fields(&hooks.value)?;
         let indent = lines::indent_of(&self.text[self.key_line(points.first()?)]);
@@ -225,7 +225,7 @@ impl<'s> File<'s> {
         Some(lines::insert_behind(self.text, end, &new))
     }
 
-    /// How much deeper than its key the items of a list stand.
+    /// How much deeper than its key the items of a list are indented.
     fn step_to_items(&self, list: &Field) -> Option<usize> {
         let Raw::List(items) = &list.value.raw else { return None };
         let item = self.item_line(items.first()?)?;
@@ -233,7 +233,7 @@ impl<'s> File<'s> {
         lines::indent_of(&self.text[item]).checked_sub(lines::indent_of(&self.text[key]))
     }
 
-    /// The change that removes an item, and what the file says then.
+    /// The change that removes an item, and the file's value afterwards.
     fn remove(&self, index: usize) -> Option<(Change, Value)> {
         let mut expected = self.root.to_json();
         let hooks = self.hooks()?;
@@ -272,7 +272,7 @@ impl<'s> File<'s> {
             return Some((lines::delete(self.text, &line, end), expected));
         }
         let Some(key) = key else {
-            // Nobody made this list for the hook, so it stays.
+            // This list was not created for the hook, so it stays.
             let line = self.key_line(hooks);
             let end = lines::end_of_block(self.text, &line, true);
             let with = " []".to_owned();
@@ -286,7 +286,7 @@ impl<'s> File<'s> {
             return Some((lines::delete(self.text, &line, end), expected));
         }
         if fields(&self.root)?.len() == 1 {
-            // A file without any key would be no configuration.
+            // A file without any key would not be a configuration.
             let with = " {}".to_owned();
             return Some((Change { at: self.behind_key(hooks)?..end, with }, expected));
         }
@@ -294,7 +294,7 @@ impl<'s> File<'s> {
         Some((lines::delete(self.text, &line, end), expected))
     }
 
-    /// Behind the colon of a key that has its value below.
+    /// The offset after the colon of a key whose value is below it.
     fn behind_key(&self, field: &Field) -> Option<usize> {
         let line = self.key_line(field);
         let key = field.at.place(self.source).range;
@@ -303,7 +303,8 @@ impl<'s> File<'s> {
     }
 
     fn is_in_brackets(&self, node: &Node) -> bool {
-        // A list in lines may be said to begin with its first item, which may be a map in brackets.
+        // A block list may be reported to begin with its first item, which may be a map in
+        // brackets.
         let open = if matches!(node.raw, Raw::List(_)) { '[' } else { '{' };
         self.text[node.at.place(self.source).range.start..].starts_with(open)
     }

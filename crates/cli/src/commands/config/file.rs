@@ -1,4 +1,4 @@
-//! [`EditedFile`]: which file is edited, read and written in one piece.
+//! [`EditedFile`]: finds, reads and atomically writes the file to edit.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -20,24 +20,24 @@ const AUTOAGENT: &str = "autoagent";
 /// The name of a new file for all projects.
 const GLOBAL_NAME: &str = "hooks.yaml";
 
-/// What a new native file begins with, so that it is a whole one also without hooks.
+/// The beginning of a new native file, so that it is valid without hooks.
 const NEW_FILE: &str = "version: 1\n";
 
 /// The file that is edited.
 #[derive(Debug)]
 pub(super) struct EditedFile {
     pub(super) path: PathBuf,
-    /// As messages name it.
+    /// Its path in messages.
     pub(super) shown: PathBuf,
     pub(super) form: Form,
     is_there: bool,
-    /// The user's file, for which an AutoAgent project's own stands in as soon as it has hooks.
+    /// The user's file, whose hooks an AutoAgent project's own hooks replace.
     behind: Option<PathBuf>,
     note: Option<String>,
 }
 
 impl EditedFile {
-    /// AutoAgent's file if it is there, else the native one.
+    /// AutoAgent's file if it exists, else the native one.
     pub(super) fn find(global: bool, cwd: Option<&Path>) -> Result<Self, Failure> {
         let options = ConfigOptions {
             config: Vec::new(),
@@ -70,7 +70,7 @@ impl EditedFile {
         Ok(Self { path, shown, form, is_there, behind, note: None })
     }
 
-    /// Its text; a native file that is not there yet begins with a version.
+    /// Its text; a missing native file begins with a version.
     pub(super) fn read(&self) -> Result<Arc<SourceFile>, Failure> {
         let text = match self.is_there {
             false => NEW_FILE.to_owned(),
@@ -82,7 +82,7 @@ impl EditedFile {
         Ok(Arc::new(SourceFile { path: self.shown.clone(), text: text.into() }))
     }
 
-    /// Writes it anew, all of it or nothing, with the mode that it has.
+    /// Writes it atomically and keeps its mode.
     pub(super) fn write(&mut self, before: &str, after: &str) -> Result<(), Failure> {
         let cannot =
             |cause| Failure::Edit(EditFailure::CannotWrite { path: self.shown.clone(), cause });
@@ -116,7 +116,7 @@ impl EditedFile {
     }
 
     fn replace(&self, text: &str) -> io::Result<()> {
-        // A link stays one: what it leads to is written.
+        // Write the target of a link, so that the link stays.
         let path = match self.is_there {
             true => fs::canonicalize(&self.path)?,
             false => self.path.clone(),
@@ -141,7 +141,7 @@ impl EditedFile {
         Ok(())
     }
 
-    /// AutoAgent lays the project's file over the user's, key by key.
+    /// AutoAgent overlays the user's file with the project's, key by key.
     fn note_on_hooks(&self, before: &str, after: &str) -> Option<String> {
         let text = fs::read_to_string(self.behind.as_deref()?).ok()?;
         if !has_hooks(&text) || has_hooks(before) == has_hooks(after) {
@@ -153,7 +153,7 @@ impl EditedFile {
     }
 }
 
-/// The mode of a file that may be written. Root may write every file, so the mode is asked first.
+/// The mode of a writable file. Root may write every file, so the mode is checked first.
 fn writable_mode(path: &Path) -> io::Result<fs::Permissions> {
     let permissions = fs::metadata(path)?.permissions();
     if permissions.readonly() {

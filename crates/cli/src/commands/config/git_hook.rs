@@ -1,4 +1,4 @@
-//! [`GitHook`]: the two hooks that are switched on and off, as each [`Form`] of file writes them.
+//! [`GitHook`]: the two hooks to switch on and off, as each [`Form`] of file writes them.
 
 use hookwright_config::tree::{Node, Raw};
 use hookwright_events::EventName;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// The event at which both hooks run.
 const POINT: EventName = EventName::EXECUTION_POST_END;
 
-/// Whose format a file has.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Native,
@@ -15,7 +15,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Where the hooks stand, as the file calls it.
+    /// The file's name for the hooks' event.
     pub(super) fn point(self) -> &'static str {
         match self {
             Form::Native => POINT.as_str(),
@@ -23,7 +23,7 @@ impl Form {
         }
     }
 
-    /// The same under any name that the file may have for it.
+    /// Whether this is any of the event's names in such a file.
     pub(super) fn is_point(self, name: &str) -> bool {
         match self {
             Form::Native => EventName::resolve(name) == Some(POINT),
@@ -32,10 +32,10 @@ impl Form {
     }
 }
 
-/// The field of a native hook that the next step waits for.
+/// The field of a native hook that makes the next step wait for it.
 const AWAIT: &str = "await";
 
-/// A hook that is switched on and off.
+/// A hook to switch on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitHook {
     Commit,
@@ -51,9 +51,9 @@ impl GitHook {
         }
     }
 
-    /// Its fields, in order. AutoAgent waits for all its hooks. In a native file a hook at this point
-    /// runs in the background unless it says otherwise, and then commit, push and the next piece of
-    /// work would run at the same time.
+    /// Its fields, in order. AutoAgent awaits all its hooks. In a native file a hook at this point
+    /// runs in the background by default, and then commit, push and the next work item would run at
+    /// the same time.
     pub(super) fn fields(self, form: Form) -> Vec<(&'static str, &'static str)> {
         let own = match (self, form) {
             (GitHook::Commit, Form::Native) => {
@@ -68,7 +68,7 @@ impl GitHook {
         [("type", self.kind()), own].into_iter().chain(awaited).collect()
     }
 
-    /// The hook as JSON; in a list of hooks of all events it names its own.
+    /// The hook as JSON; in a list with hooks of all events it names its own.
     pub(super) fn value(self, form: Form, names_event: bool) -> Value {
         let event = names_event.then_some(("event", form.point()));
         let fields = event.into_iter().chain(self.fields(form));
@@ -77,7 +77,7 @@ impl GitHook {
         )
     }
 
-    /// Whether a hook that is there runs in the background.
+    /// Whether an existing hook runs in the background.
     pub(super) fn is_in_background(entry: &Node, form: Form) -> bool {
         let Raw::Map(fields) = &entry.raw else { return false };
         let value = |name| fields.iter().find(|field| &*field.key == name).map(|f| &f.value.raw);
@@ -96,7 +96,7 @@ impl GitHook {
     }
 }
 
-/// A field as a JSON value: all are texts, but for `await`.
+/// A field as a JSON value: all are strings except `await`.
 fn value_of(key: &str, text: &str) -> Value {
     if key == AWAIT { Value::Bool(text == "true") } else { text.into() }
 }

@@ -1,4 +1,4 @@
-//! YAML in lines: where a part of a block ends, and what a hook looks like in it.
+//! YAML block style: where a block ends, and how a hook is written.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use hookwright_events::EventName;
 
 use super::brackets::{Change, newline};
 
-/// The line that holds a place, without its end.
+/// The line that contains an offset, without its end.
 pub(super) fn line_at(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
     start..end - usize::from(text[start..end].ends_with('\r'))
 }
 
-/// How far a line is indented.
+/// The indentation of a line.
 pub(super) fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Where the last line ends that belongs to what begins in this line: all that is indented deeper,
-/// and list items right below a key.
+/// The end of the block that begins in this line: all deeper lines, and list items right below a
+/// key.
 pub(super) fn end_of_block(text: &str, first: &Range<usize>, items_below: bool) -> usize {
     let indent = indent_of(&text[first.clone()]);
     let mut end = first.end;
@@ -32,7 +32,7 @@ pub(super) fn end_of_block(text: &str, first: &Range<usize>, items_below: bool) 
         let belongs = deeper > indent || (items_below && deeper == indent && is_item(words));
         match (belongs, words.starts_with('#')) {
             (true, _) => end = line.end,
-            // A comment says nothing about what follows it.
+            // A comment does not show where the block ends.
             (false, true) => {}
             (false, false) => break,
         }
@@ -40,7 +40,7 @@ pub(super) fn end_of_block(text: &str, first: &Range<usize>, items_below: bool) 
     end
 }
 
-/// Where the last line of the whole document ends.
+/// The end of the document's last line.
 pub(super) fn end_of_document(text: &str) -> usize {
     let mut end = 0;
     let mut has_begun = false;
@@ -57,12 +57,12 @@ pub(super) fn end_of_document(text: &str) -> usize {
     end
 }
 
-/// Whether a line's words begin an item of a list.
+/// Whether a line begins a list item.
 pub(super) fn is_item(words: &str) -> bool {
     words == "-" || words.starts_with("- ")
 }
 
-/// A hook as an item, one line a field.
+/// A hook as a list item, one line per field.
 pub(super) fn item(fields: &[(&str, &str)], indent: usize) -> Vec<String> {
     let field = |(number, (key, value)): (usize, &(&str, &str))| {
         let dash = if number == 0 { "- " } else { "  " };
@@ -71,13 +71,13 @@ pub(super) fn item(fields: &[(&str, &str)], indent: usize) -> Vec<String> {
     fields.iter().enumerate().map(field).collect()
 }
 
-/// Lines behind the line that ends here.
+/// Inserts lines after the line that ends here.
 pub(super) fn insert_behind(text: &str, end: usize, lines: &[String]) -> Change {
     let newline = newline(text);
     Change::insert(end, lines.iter().map(|line| format!("{newline}{line}")).collect())
 }
 
-/// Lines before the line that begins here, and before the comments right above it.
+/// Inserts lines before the line that begins here, and before the comments right above it.
 pub(super) fn insert_before(text: &str, line: &Range<usize>, lines: &[String]) -> Change {
     let indent = indent_of(&text[line.clone()]);
     let mut start = line.start;
@@ -93,10 +93,10 @@ pub(super) fn insert_before(text: &str, line: &Range<usize>, lines: &[String]) -
     Change::insert(start, lines.iter().map(|line| format!("{line}{newline}")).collect())
 }
 
-/// Without the lines from this one to the end of its block, and without the line end before them.
+/// Deletes the lines from this one to the end of its block, and the line end before them.
 pub(super) fn delete(text: &str, line: &Range<usize>, end: usize) -> Change {
     let before = text[..line.start].trim_end_matches('\n');
-    // Only one line end goes with the lines.
+    // Only one line end is deleted with the lines.
     let start = match line.start {
         0 => 0,
         start if before.ends_with('\r') && before.len() + 1 == start => before.len() - 1,
@@ -105,14 +105,14 @@ pub(super) fn delete(text: &str, line: &Range<usize>, end: usize) -> Change {
     Change::delete(start..end)
 }
 
-/// A text as YAML writes it: in quotes where it has to be.
+/// A text as YAML, quoted if necessary.
 fn scalar(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let is_plain = is_plain || text == EventName::EXECUTION_POST_END.as_str();
     if is_plain { text.to_owned() } else { format!("\"{text}\"") }
 }
 
-/// The lines behind a place where a line ends.
+/// The lines after the end of a line.
 fn lines_from(text: &str, at: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut next = match at {
         0 => Some(0),

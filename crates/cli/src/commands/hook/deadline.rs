@@ -1,17 +1,17 @@
-//! [`Deadline`]: when hooks have to be over so that our answer arrives before the agent stops waiting.
+//! [`Deadline`]: when hooks must end, so that the answer arrives before the agent stops waiting.
 
 use std::time::{Duration, Instant};
 
 use super::limits::{TO_ANSWER_MAX, TO_END_MAX};
 
-/// How long a call may take.
+/// Time limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
-    /// When hooks that still run are asked to end.
+    /// When running hooks are asked to end.
     pub(super) of_hooks: Instant,
-    /// When whatever is left of them is killed and the answer goes out.
+    /// When the rest of them is killed and the answer is sent.
     pub(super) of_answer: Instant,
-    /// How long hooks have, for people to read.
+    /// The hooks' time, for messages.
     pub(super) span: Duration,
 }
 

@@ -1,9 +1,9 @@
-//! Hooks that nothing waits for, in a process that outlives the call and the agent.
+//! Background hooks, in a process that outlives the call and the agent.
 //!
-//! The call writes a [`Job`] into memory that has no name, starts this program again with that as its
-//! standard input, and ends. The new process steps out of the agent's process group and session, so
-//! that nothing sent there reaches it, and runs exactly the hooks that were to start: they have been
-//! judged. It reads no file anew but the secrets: what was trusted when the agent called is what runs.
+//! The call writes a [`Job`] into an anonymous memory file, starts this program again with that as
+//! its standard input, and ends. The new process leaves the agent's process group and session, so
+//! that no signal sent there reaches it, and runs exactly the hooks that were due. It reads no file
+//! again except the secrets: what was trusted when the agent called is what runs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -28,7 +28,7 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::state;
 
-/// What the other process has to know. Only this program reads it, so it has no version.
+/// Input of the other process. Only this program reads it, so it has no version.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     host: String,
@@ -47,7 +47,7 @@ struct JobFile {
     text: String,
 }
 
-/// Lets these hooks run in a process of their own, and does not wait for it.
+/// Runs these hooks in a separate process, without waiting for it.
 pub(super) fn start(
     host: &dyn Host,
     found: &ProjectHooks,
@@ -66,10 +66,10 @@ pub(super) fn start(
     again(input).env_clear().envs(environment).process_group(0).spawn().map(drop)
 }
 
-/// What `hook --detached` does.
+/// Runs `hook --detached`.
 pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
     // The leader of a group cannot begin a session, and any other process is in a foreign group. So
-    // the first process leads a group of its own, and the second, in that group, begins a session.
+    // the first process leads its own group, and the second, in that group, begins a session.
     if getpgrp() == getpid() {
         let input = Stdio::inherit();
         let started = again(input).spawn();
@@ -106,9 +106,9 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
     })
 }
 
-/// This program once more, with nothing of ours but its input.
+/// This program again, with nothing inherited but its input.
 fn again(input: impl Into<Stdio>) -> Command {
-    // Not by its name: it may have been replaced since we were started.
+    // Not by its path: the file may have been replaced since this process started.
     let program = if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {

@@ -1,9 +1,9 @@
 //! Hook files that guarded an agent's session and are gone.
 //!
-//! A hook file that changes has to be trusted again, and blocks until then. Deleting it must not do
-//! what changing it can't: so a session remembers the trusted files that it ran hooks of. Where one of
-//! them no longer exists, what hooks can block is blocked, until the file is back or a person has
-//! revoked its trust. A file that is still there and only not found any more, because the agent works
+//! A changed hook file must be trusted again, and blocks until then. Deleting it must not achieve
+//! what changing it cannot, so a session remembers the trusted files whose hooks it ran. If one of
+//! them no longer exists, everything that hooks can block is blocked, until the file is back or a
+//! person has revoked its trust. A file that exists but is no longer found, because the agent works
 //! in another folder now, is not gone.
 
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use super::memory::SessionMemory;
 use crate::text::visible_path;
 use crate::trust::{self, Trust};
 
-/// Remembers the trusted files of a session, and says why nothing may pass if one of them is gone.
+/// Remembers the trusted files of a session, and returns the reason to block if one of them is
+/// gone.
 pub(super) fn refusal(
     memory: &SessionMemory,
     session: &str,
@@ -32,7 +33,7 @@ pub(super) fn refusal(
     ))
 }
 
-/// Those whose trust was not revoked. Where that cannot be told, all of them.
+/// The files whose trust was not revoked. If that is unknown, all of them.
 fn still_trusted(places: Vec<PathBuf>) -> Vec<PathBuf> {
     if places.is_empty() {
         return places;

@@ -1,4 +1,4 @@
-//! What an agent sends: all of standard input, which ends in time or counts as no event.
+//! The agent's input: all of standard input. Input that does not end in time is not an event.
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
@@ -13,8 +13,8 @@ use super::seconds;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// All that the agent sends. `patience` is how long the agent waits for this command, if its settings
-/// say so; a person at a terminal has all the time they want.
+/// Reads the agent's input. `patience` is how long the agent waits for this command, if its
+/// settings say so; a person at a terminal has no limit.
 pub(super) fn read(
     host: &dyn Host,
     called: Instant,
@@ -43,7 +43,7 @@ pub(super) fn read(
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(no_event(format!("it has more than {INPUT_BYTES_MAX} bytes")));
     }
-    // Half of a character pair, as a language with 16-bit text may cut one, must not open a guard.
+    // An unpaired surrogate, from a program with 16-bit text, must not open a guard.
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
@@ -54,16 +54,17 @@ fn all_of_standard_input() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What `work` returns, if it does so in time. Work that does not is left behind: it ends with us.
+/// The result of `work`, if it comes in time. Otherwise the work is abandoned and ends with the
+/// process.
 fn until<T: Send + 'static>(at: Instant, work: fn() -> T) -> Option<T> {
     let (done, is_done) = mpsc::sync_channel(1);
     let started = thread::Builder::new().name("standard input".into()).spawn(move || {
-        // If this fails, the call has answered already.
+        // If this fails, the call has already answered.
         let _ = done.send(work());
     });
     match started {
         Ok(_) => is_done.recv_timeout(at.saturating_duration_since(Instant::now())).ok(),
-        // Without another thread there is no deadline, but there are hooks.
+        // Without another thread there is no deadline, but the hooks still run.
         Err(_) => Some(work()),
     }
 }

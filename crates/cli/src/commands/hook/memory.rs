@@ -1,8 +1,8 @@
-//! [`SessionMemory`]: what a session of an agent remembers from one call to the next.
+//! [`SessionMemory`]: what an agent's session remembers between calls.
 //!
-//! Every call is a process of its own, so it is kept in a small file for each session, in the user's
-//! state folder (`agents/`). To look costs one attempt to open a file; something is written only
-//! when it is news. What cannot be kept is forgotten, as [`Memory`] says: a hook must not fail for it.
+//! Every call is a separate process, so each session has a small file in the user's state folder
+//! (`agents/`). Reading costs one attempt to open a file; a call writes only news. If a file cannot
+//! be written, its content is forgotten, as [`Memory`] says: a hook must not fail for it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::future::ready;
@@ -29,19 +29,19 @@ const FOLDER: &str = "agents";
 /// The version of the files.
 const VERSION: u32 = 1;
 
-/// What sessions of one agent remember.
+/// The memory of one agent's sessions.
 pub(super) struct SessionMemory {
-    /// Whose sessions they are; two agents may use the same id.
+    /// The agent; two agents may use the same session id.
     agent: &'static str,
-    /// None where the user has no state folder.
+    /// `None` if the user has no state folder.
     folder: Option<PathBuf>,
-    /// Whether what background hooks had to say can be handed out now; else it waits.
+    /// Whether this event can deliver the output of background hooks; otherwise it waits.
     hands_out: bool,
-    /// What was last read: most of what is to be kept is known already.
+    /// The content when it was last read: most of what a call adds is already there.
     known: Mutex<SessionKept>,
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct SessionKept {
     version: u32,
@@ -53,10 +53,10 @@ struct SessionKept {
     blocked_stops: StopBlocks,
     #[serde(default)]
     late_answers: Vec<Answer>,
-    /// Trusted files whose hooks guarded the session, as the trust file spells their places.
+    /// Trusted files whose hooks guarded the session, as paths in the trust file's form.
     #[serde(default)]
     files: Vec<String>,
-    /// Digests of notices that the user was shown.
+    /// Digests of notices that were shown.
     #[serde(default)]
     told: Vec<String>,
 }
@@ -68,13 +68,13 @@ impl SessionMemory {
         Self { agent, folder, hands_out: true, known: Mutex::default() }
     }
 
-    /// The same, where what background hooks had to say is handed out only if there is somebody who
-    /// would hear it.
+    /// Sets whether the output of background hooks is delivered, which needs an event with a
+    /// reader.
     pub(super) fn handing_out(self, hands_out: bool) -> Self {
         Self { hands_out, ..self }
     }
 
-    /// Which of these notices the user was not shown before in this session; from now on they were.
+    /// The notices that were not shown in this session yet; marks them as shown.
     pub(super) fn untold(&self, session: &str, notices: Vec<String>) -> Vec<String> {
         let digest = |notice: &String| Sha256::digest(notice.as_bytes()).to_hex()[..16].to_owned();
         let Some(file) = self.file(session).filter(|_| !notices.is_empty()) else { return notices };
@@ -91,13 +91,13 @@ impl SessionMemory {
         new
     }
 
-    /// The trusted files that hooks of this session came from.
+    /// The trusted files of this session's hooks.
     pub(super) fn files(&self, session: &str) -> Vec<PathBuf> {
         let Some(file) = self.file(session) else { return Vec::new() };
         read(&file).files.iter().filter_map(|text| place_from_text(text)).collect()
     }
 
-    /// Remembers trusted files that hooks of this session come from.
+    /// Remembers the trusted files of this session's hooks.
     pub(super) fn remember_files(&self, session: &str, places: &[PathBuf]) {
         self.change(session, |kept| {
             for text in places.iter().map(|place| place_to_text(place)) {
@@ -125,7 +125,8 @@ impl SessionMemory {
         let is_late = !kept.late_answers.is_empty();
         kept.late_answers.clear();
         if is_late && self.hands_out {
-            // Of calls at once only one may hand them out, so they are taken under the lock.
+            // Only one of several concurrent calls may deliver them, so they are taken under the
+            // lock.
             let mut taken = Vec::new();
             self.change(session, |kept| taken = std::mem::take(&mut kept.late_answers));
             kept.late_answers = taken;
@@ -147,7 +148,7 @@ impl SessionMemory {
         *self.known() = changed;
     }
 
-    /// Changes what is kept; other calls do it before or after.
+    /// Changes the file under a lock.
     fn change(&self, session: &str, change: impl FnOnce(&mut SessionKept)) {
         let (Some(folder), Some(file)) = (&self.folder, self.file(session)) else { return };
         let changed = || -> io::Result<()> {
@@ -162,7 +163,7 @@ impl SessionMemory {
             }
             Ok(())
         };
-        // A call goes on also where nothing can be kept.
+        // A call continues even if nothing can be written.
         let _ = changed();
     }
 }
@@ -209,13 +210,13 @@ impl SessionKept {
             if self.late_answers.is_empty() {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
-            // The oldest half: whatever an agent has not read by then is of no use to it.
+            // The oldest half: what an agent has not read by then is of no use to it.
             self.late_answers.drain(..self.late_answers.len().div_ceil(2));
         }
     }
 }
 
-/// What the file holds; nothing if there is none, or none that we can read.
+/// The file's content; empty if it is missing or unreadable.
 fn read(file: &Path) -> SessionKept {
     let bytes = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -226,7 +227,7 @@ fn read(file: &Path) -> SessionKept {
     kept.filter(|kept| kept.version == VERSION).unwrap_or_default()
 }
 
-/// Puts a new file in place of the old one. A reader sees one of the two, whole.
+/// Replaces a file atomically.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = file.with_extension("new");
     let mut new =
@@ -235,7 +236,7 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&draft, file)
 }
 
-/// Removes what is kept of sessions that are long over.
+/// Removes the files of sessions that ended long ago.
 fn remove_old(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let now = SystemTime::now();
@@ -244,7 +245,7 @@ fn remove_old(folder: &Path) {
         let age = age.and_then(|modified| now.duration_since(modified).ok());
         let is_one = entry.path().extension().is_some();
         if is_one && age.is_some_and(|age| age > MEMORY_AGE_MAX) {
-            // Another call may have been faster.
+            // Another call may have removed it.
             let _ = fs::remove_file(entry.path());
         }
     }

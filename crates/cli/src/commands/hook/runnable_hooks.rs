@@ -1,8 +1,8 @@
-//! The hooks that may run at a call of an agent, and what keeps the others from running.
+//! The hooks that may run at an agent's call, and why others may not.
 //!
-//! Files are searched from the project that the agent was started in: one that goes elsewhere takes
-//! its guards along. Only without any file there, the folder counts in which it is now. An agent that
-//! runs hooks of its own is not done their work twice.
+//! Files are searched from the project that the agent was started in, so the guards apply wherever
+//! it goes. If there is no file, the current folder counts. Hooks that the agent runs itself are
+//! skipped.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{Failure, advice};
 use crate::host::{MayRun, ProjectHooks};
 
-/// Finds the files for a call, judges and reads them.
+/// Finds, judges and reads the files for a call.
 pub(super) fn find(
     host: &dyn Host,
     call: &HostCall,
@@ -26,7 +26,7 @@ pub(super) fn find(
     Ok(ProjectHooks::read(found, environment, MayRun::TrustedFiles))
 }
 
-/// What the user has to know although it blocks nothing at this event.
+/// Messages for the user about faults that block nothing at this event.
 pub(super) fn notices(loaded: &Loaded, event: &Event) -> Vec<String> {
     let broken = loaded.broken_for(event).map(|fault| {
         let advice = advice(fault);

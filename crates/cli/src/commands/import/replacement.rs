@@ -1,7 +1,7 @@
-//! [`Replacement`]: the native file takes the place of another system's file.
+//! [`Replacement`]: replaces another system's file with a native one.
 //!
-//! The native file is written first and the old one is renamed then: a crash in between leaves hooks
-//! that run twice, never a guard that is gone. The same command goes on from there.
+//! It writes the native file first and renames the old one then: after a crash in between, hooks
+//! run twice, but no guard is lost. Running the same command again completes the replacement.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -20,33 +20,34 @@ use crate::error::{Failure, ImportFailure};
 /// The name of the native file for all projects.
 const GLOBAL_NAME: &str = "hooks.yaml";
 
-/// What is added to the name of the old file.
+/// Suffix of the old file's name.
 const BACKUP_ENDING: &str = "before-import";
 
-/// Backups of one file, at most.
+/// Maximum number of backups of one file.
 const BACKUPS_MAX: u32 = 100;
 
-/// Keys that a file of hooks alone may have.
+/// The keys of a file that has only hooks.
 const KEYS_OF_HOOK_FILES: &[&str] = &["hooks", "version", "$schema"];
 
-/// Which file takes the place of which.
+/// The files of a replacement.
 pub(super) struct Replacement<'a> {
     old: &'a ConfigFile,
     native: PathBuf,
-    /// Every file that is found, the old one among them.
+    /// All files that hookwright finds, including the old one.
     all: &'a ConfigFiles,
 }
 
-/// What was done.
+/// Result of a replacement.
 pub(super) struct Replaced {
     pub(super) native: PathBuf,
     pub(super) backup: PathBuf,
-    /// The places of hooks that count now: the old file had replaced them.
+    /// Places of hooks that take effect now, because the old file had replaced them.
     pub(super) now_count: Vec<String>,
 }
 
 impl<'a> Replacement<'a> {
-    /// The replacement of a file; or why it must not be replaced. `all` are the files that are found.
+    /// The replacement of a file, or why it must not be replaced. `all` are the files that are
+    /// found.
     pub(super) fn of(file: &Path, all: &'a ConfigFiles) -> Result<Self, Failure> {
         let old = found_by_itself(file, all);
         let Some(old) = old else {
@@ -66,7 +67,7 @@ impl<'a> Replacement<'a> {
             }
             _ => all.project_root.join(PROJECT_NAMES[0]),
         };
-        // It may have another ending.
+        // Its extension may differ.
         let is_native = |file: &&ConfigFile| {
             file.dialect.is_none()
                 && file.layer == old.layer
@@ -77,14 +78,14 @@ impl<'a> Replacement<'a> {
         Ok(Self { old, native, all })
     }
 
-    /// Writes the native file and renames the old one. `hooks` is how many the text has.
+    /// Writes the native file and renames the old one. `hooks` is the number of hooks in the text.
     pub(super) fn carry_out(&self, text: &str, hooks: usize) -> Result<Replaced, Failure> {
         self.prove(text, hooks)?;
         let counted = self.places_of_hooks(false);
         let mut now_count = self.places_of_hooks(true);
         now_count.retain(|place| !counted.contains(place));
         let is_new = match fs::read_to_string(&self.native) {
-            // What a run before this one wrote, which did not get further.
+            // An earlier, interrupted run wrote it.
             Ok(there) if there == text => false,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let cannot =
@@ -116,7 +117,7 @@ impl<'a> Replacement<'a> {
         self.all.display_path(&self.native)
     }
 
-    /// The text has to be a native file without faults that has every hook, before anything is changed.
+    /// Before any change, checks that the text is a native file without faults that has every hook.
     fn prove(&self, text: &str, hooks: usize) -> Result<(), Failure> {
         let file = ConfigFile::native(&self.native, self.shown_native(), self.old.layer);
         let file = file.knowing(hookwright_dialects::known());
@@ -134,7 +135,7 @@ impl<'a> Replacement<'a> {
         }
     }
 
-    /// The hooks of the old file's system, by their places; without the old file if it is to be gone.
+    /// The places of the hooks of the old file's system; without the old file if `is_gone`.
     fn places_of_hooks(&self, is_gone: bool) -> Vec<String> {
         let dialect = |file: &ConfigFile| file.dialect.map(|dialect| dialect.name());
         let is_read = |file: &&ConfigFile| {
@@ -146,7 +147,7 @@ impl<'a> Replacement<'a> {
     }
 }
 
-/// The file among those that are found, whatever it was called.
+/// The file among those that are found, by whatever path it was named.
 pub(super) fn found_by_itself<'a>(file: &Path, all: &'a ConfigFiles) -> Option<&'a ConfigFile> {
     let whole = fs::canonicalize(file).ok()?;
     let is_it = |found: &&ConfigFile| {
@@ -155,7 +156,7 @@ pub(super) fn found_by_itself<'a>(file: &Path, all: &'a ConfigFiles) -> Option<&
     all.files.iter().find(is_it)
 }
 
-/// A key that shows that the file holds more than hooks.
+/// A key that shows that the file has more than hooks.
 fn other_key(file: &ConfigFile) -> Option<String> {
     let text = read_text(file).ok()?;
     let source = SourceFile { path: file.shown_as.clone(), text: text.into() };
@@ -168,11 +169,11 @@ fn other_key(file: &ConfigFile) -> Option<String> {
     }
 }
 
-/// Writes a file that is not there: whole, or not at all.
+/// Creates a file atomically.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // The user's umask says who may read it, as with any new file.
+    // The umask decides who may read it, as for any new file.
     let mode = fs::Permissions::from_mode(0o666);
     let mut draft = tempfile::Builder::new();
     let mut draft = draft.prefix(".hookwright-").permissions(mode).tempfile_in(folder)?;
@@ -183,7 +184,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames a file to a name that no system looks for, and that is free.
+/// Renames a file to a free name that no system reads.
 fn rename_to_backup(old: &Path) -> io::Result<PathBuf> {
     let name = old.file_name().unwrap_or_default();
     for number in 1..=BACKUPS_MAX {
@@ -210,7 +211,7 @@ fn rename_to_backup(old: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other(format!("there are {BACKUPS_MAX} backups already")))
 }
 
-/// Renames, but never over another file.
+/// Renames, but never replaces another file.
 fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Not every file system can do that in one step.
@@ -223,7 +224,7 @@ fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// So that a name survives a crash of the machine. Some file systems refuse, and need it less.
+/// Makes a name survive a crash of the machine. Some file systems refuse, and need it less.
 fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }

@@ -1,4 +1,4 @@
-//! `hookwright sessions current`: what runs here, else what ran last.
+//! `hookwright sessions current`: the running sessions of this project, else the latest one.
 
 use clap::Args;
 

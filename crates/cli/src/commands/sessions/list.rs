@@ -54,7 +54,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
         all_projects: arguments.all_projects,
         children: arguments.children,
         name_prefix: arguments.prefix.as_deref(),
-        // One more tells whether there are more.
+        // One more than shown, to know whether there are more.
         limit: Some(shown_max.saturating_add(1)),
         ..Query::with_statuses(arguments.status.iter().copied())
     })?;
@@ -81,7 +81,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::GO_ON)
 }
 
-/// A list as programs read it.
+/// The list as JSON.
 #[derive(serde::Serialize)]
 pub(super) struct Listed<'a> {
     version: u32,
@@ -92,7 +92,7 @@ pub(super) fn as_json(list: &[KnownSession]) -> Listed<'_> {
     Listed { version: 1, sessions: list }
 }
 
-/// What to do about sessions that were cut off.
+/// Advice about sessions that were cut off.
 pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<String> {
     let cut_off: Vec<&KnownSession> = list
         .iter()

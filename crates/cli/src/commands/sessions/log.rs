@@ -1,4 +1,4 @@
-//! `hookwright sessions log`: every entry of a session's journal, and what comes yet.
+//! `hookwright sessions log`: prints a session's journal, and follows it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::render::journal_line;
 use crate::screen::Screen;
 use crate::text::escaped;
 
-/// Between two looks for new entries.
+/// Pause between two reads.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 /// Print the journal of a session, one line per entry
@@ -42,7 +42,7 @@ pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failu
     let name = chosen.1.name().to_owned();
     let mut last = 0;
     loop {
-        // Asked before the entries are read: what a session wrote before it ended is not missed.
+        // Read before the entries, so that none that the session wrote before its end is missed.
         let (store, session) = sessions.named(&name)?;
         let Some(read) = print_from(store, &session.journal(), last, arguments.json, screen)?
         else {
@@ -56,8 +56,7 @@ pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failu
     }
 }
 
-/// Prints what came after the entry `last`; returns the last one now, or `None` when nobody reads
-/// any more.
+/// Prints the entries after `last`; returns the last one now, or `None` if the reader is gone.
 fn print_from(
     store: &dyn Store,
     journal: &hookwright_store::JournalKey,

@@ -1,4 +1,4 @@
-//! `hookwright sessions prune`: deletes sessions that are over.
+//! `hookwright sessions prune`: deletes sessions that have ended.
 
 mod children;
 mod deletion;
@@ -21,7 +21,7 @@ use crate::screen::Screen;
 use crate::text::{count, visible};
 use crate::{exit_code, span};
 
-/// Sessions that are over when nobody says which are meant.
+/// The statuses that are deleted by default.
 const OVER: [SessionStatus; 4] = [
     SessionStatus::Completed,
     SessionStatus::Interrupted,
@@ -29,7 +29,7 @@ const OVER: [SessionStatus; 4] = [
     SessionStatus::Aborted,
 ];
 
-/// Free space in the store's file from which on it is worth a word.
+/// Free space in the store's file that is worth a note.
 const FREE_MEGABYTES_TOLD: u64 = 10;
 
 /// Delete sessions that have ended: their data in the store and their folders
@@ -99,7 +99,7 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
                 let name = visible(name).into_owned();
                 screen.talk(&format!("session {name} was resumed meanwhile, so it is kept\n"));
             }
-            // The others can go all the same.
+            // The others can still be deleted.
             Err(failure) => {
                 screen.failure(&failure);
                 has_failed = true;
@@ -107,7 +107,7 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
         }
     }
     say(arguments, &sessions, &deleted, screen)?;
-    // Also where nothing was deleted: an earlier prune may have been killed before it came to this.
+    // Even if nothing was deleted: an earlier prune may have been killed before this step.
     let rewrite = if arguments.compact { Rewrite::Always } else { Rewrite::IfQuick };
     match store.reclaim(rewrite) {
         Ok(reclaimed) => say_what_is_left(&reclaimed, screen),
@@ -119,7 +119,7 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
     Ok(if has_failed { exit_code::OUR_FAULT } else { exit_code::GO_ON })
 }
 
-/// The sessions that are meant, and those that hooks have started.
+/// The selected sessions, and the sessions that hooks started.
 fn choose(
     arguments: &PruneArguments,
     sessions: &Sessions,
@@ -135,13 +135,13 @@ fn choose(
         if session.record.parent.is_some() {
             children.add(session);
         } else if session.status == SessionStatus::Deleting {
-            // An earlier prune has begun with it, whatever this one is about.
+            // An earlier prune began to delete it, so this one completes it.
             chosen.push(session);
         } else if kept > 0 {
             kept -= 1;
         } else {
             let is_old = arguments.older_than.is_none_or(|span| {
-                // When a killed session ended is not known.
+                // The end of a killed session is unknown.
                 let ended = session.record.ended_at_ms().unwrap_or(session.record.created_at_ms());
                 now - ended > i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
             });
@@ -153,7 +153,7 @@ fn choose(
     Ok((chosen, children))
 }
 
-/// Names the space that stays in the store's file.
+/// Prints how much free space stays in the store's file.
 fn say_what_is_left(reclaimed: &Reclaimed, screen: &Screen) {
     let megabytes = reclaimed.bytes_left / 1_000_000;
     if megabytes >= FREE_MEGABYTES_TOLD {
@@ -164,7 +164,7 @@ fn say_what_is_left(reclaimed: &Reclaimed, screen: &Screen) {
     }
 }
 
-/// What was deleted, or would be.
+/// Prints what was deleted, or would be.
 fn say(
     arguments: &PruneArguments,
     sessions: &Sessions,

@@ -1,4 +1,4 @@
-//! `hookwright sessions show`: one session from its beginning to its end, as a tree.
+//! `hookwright sessions show`: one session as a tree.
 
 mod one_iteration;
 
@@ -72,7 +72,8 @@ pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::GO_ON)
 }
 
-/// The session, and its timeline one part a line: a long one is never held in memory.
+/// Prints the session, and its timeline one part per line, so that a long one is never held in
+/// memory.
 fn show_json(store: &dyn Store, session: &KnownSession, screen: &Screen) -> Result<(), Failure> {
     let record = escaped(&session.json().to_string());
     screen.result(&format!("{{\"version\":1,\n\"session\":{record},\n\"timeline\":["))?;
@@ -87,8 +88,8 @@ fn show_json(store: &dyn Store, session: &KnownSession, screen: &Screen) -> Resu
     screen.result(&format!("\n],\n\"usage\":{used}}}\n"))
 }
 
-/// Gives every part of the timeline to `take`, until that says that nobody listens any more. Returns
-/// what agents used, as far as they tell.
+/// Passes every part of the timeline to `take` until that returns false. Returns the agents' usage,
+/// as far as they report it.
 fn for_each_part(
     store: &dyn Store,
     session: &KnownSession,

@@ -1,4 +1,4 @@
-//! `hookwright task add`: one thing more to do.
+//! `hookwright task add`: adds a task.
 
 use std::io::ErrorKind::InvalidData;
 use std::io::{self, Read};
@@ -68,13 +68,13 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
     Ok(exit_code::GO_ON)
 }
 
-/// The text of a task; `-` stands for standard input.
+/// The text of a task; `-` means standard input.
 pub(super) fn text_of(typed: &str) -> Result<String, Failure> {
     if typed != "-" {
         return Ok(typed.to_owned());
     }
     let unreadable = |cause| Failure::Task(TaskFailure::TextUnreadable { cause });
-    // Blanks around it do not count, and more than this is too long anyway, also in whole characters.
+    // Surrounding whitespace does not count; more than this is too long anyway.
     let most = TASK_CONTENT_BYTES_MAX * 2;
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(most as u64).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! `hookwright task done`: a task is completed, if its hooks agree.
+//! `hookwright task done`: completes a task, unless a hook blocks it.
 
 use clap::Args;
 use hookwright_events::TaskId;
@@ -36,7 +36,7 @@ pub(crate) fn done(arguments: &DoneArguments, screen: &Screen) -> Result<u8, Fai
     say_done(&tasks, id, arguments.json, screen)
 }
 
-/// Completes a task, and says what became of it.
+/// Completes a task and prints the result.
 pub(super) fn say_done(
     tasks: &Tasks,
     id: TaskId,

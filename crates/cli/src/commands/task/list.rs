@@ -1,4 +1,4 @@
-//! `hookwright task list`: what is to be done, in the order in which to do it.
+//! `hookwright task list`: the tasks, in the order to work on them.
 
 use clap::Args;
 use hookwright_events::task::{Task, TaskState};

@@ -1,4 +1,4 @@
-//! `hookwright task update`: a task is another than it was.
+//! `hookwright task update`: changes a task.
 
 use clap::{ArgGroup, Args};
 use hookwright_events::task::TaskState;

@@ -1,4 +1,4 @@
-//! One case from its files to what came of it.
+//! Runs one case.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,19 +23,19 @@ use crate::host::{ProjectHooks, with_session};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 
-/// The session of a case that names none. The same everywhere, so that its hooks print the same.
+/// The session of a case that names none. The same everywhere, so that hooks print the same.
 const SESSION: &str = "test";
 
-/// What came of a case.
+/// Result of a case.
 pub(super) struct CaseResult {
-    /// The steps that were fired; the last of them may have failed.
+    /// The fired steps; the last may have failed.
     pub(super) steps: Vec<StepResult>,
-    /// Why the case could not be run to its end.
+    /// Why the case could not be completed.
     pub(super) problem: Option<String>,
     pub(super) duration: Duration,
 }
 
-/// What came of one event.
+/// Result of one event.
 pub(super) struct StepResult {
     pub(super) line: u32,
     pub(super) fired: Fired,
@@ -48,7 +48,7 @@ impl CaseResult {
     }
 }
 
-/// What every case of a run has in common.
+/// What all cases of a run share.
 pub(super) struct Runner<'a> {
     pub(super) config: &'a ConfigFiles,
     pub(super) screen: &'a Screen,
@@ -56,14 +56,14 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs a case in its workspace. What it returns is void if an interrupt came.
+    /// Runs a case in its workspace. The result is meaningless after an interrupt.
     pub(super) async fn run(&mut self, case: &TestCase, workspace: &Workspace) -> CaseResult {
         let started = Instant::now();
         let marker = format!("test-{:016x}", RandomState::new().build_hasher().finish());
         let mut result =
             CaseResult { steps: Vec::new(), problem: None, duration: Duration::default() };
         result.problem = self.steps(case, workspace, &marker, &mut result.steps).await.err();
-        // Whatever hooks left running would go on in a folder that is about to vanish.
+        // Processes that hooks left behind would run in a folder that is about to be removed.
         hookwright_process::end_run(&marker, KILL_GRACE).await;
         hookwright_process::reap_orphans();
         result.duration = started.elapsed();
@@ -86,7 +86,8 @@ impl Runner<'_> {
         check_ids(case, &loaded)?;
         let chain = chain_above();
         let firing = Firing { session: case.session.clone(), chain, ..Firing::default() };
-        // Nobody's secrets: a case says the same on every machine, and sets what it needs in `env`.
+        // Without the user's secrets: a case behaves the same on every machine, and sets what it
+        // needs in `env`.
         let engine = ProjectHooks::loaded(workspace.root.clone(), environment, loaded)
             .engine_without_people();
         let late = watch(&engine);
@@ -95,7 +96,7 @@ impl Runner<'_> {
             let result = self.step(step, &engine, &firing, &late, workspace).await?;
             let failed = !result.differences.is_empty();
             results.push(result);
-            // What comes after a failure may be no more than its consequence.
+            // Later steps may fail only because of this one.
             if failed || self.interrupts.came {
                 break;
             }
@@ -130,7 +131,7 @@ impl Runner<'_> {
         Ok(StepResult { line: step.line, fired, differences })
     }
 
-    /// Fires an event and waits for everything that it started.
+    /// Fires an event and waits for everything that it starts.
     async fn fire(
         &mut self,
         engine: &Engine,
@@ -151,7 +152,7 @@ impl Runner<'_> {
         fired
     }
 
-    /// Runs a case's setup, as a hook would run: with a timeout, and ended by an interrupt.
+    /// Runs a case's setup like a hook: with a timeout, and ended by an interrupt.
     async fn set_up(
         &mut self,
         command: &str,
@@ -171,7 +172,7 @@ impl Runner<'_> {
             Some(report) if report.status != Status::Success => {
                 let why = report.reason.as_deref().unwrap_or_default();
                 let all = report.stderr.trim_end();
-                // One line of it stands in the reason already.
+                // One line of it is already in the reason.
                 let rest = if why.ends_with(all) { "" } else { all };
                 Err(format!("setup failed: {why}\n{rest}"))
             }
@@ -180,7 +181,7 @@ impl Runner<'_> {
     }
 }
 
-/// Keeps what is reported after a decision.
+/// Collects reports that come after a decision.
 fn watch(engine: &Engine) -> Arc<Mutex<Late>> {
     let late = Arc::new(Mutex::new(Late::default()));
     let keep = Arc::clone(&late);
@@ -191,7 +192,7 @@ fn watch(engine: &Engine) -> Arc<Mutex<Late>> {
     late
 }
 
-/// An id that no hook has is a slip: what it was meant for is said before anything is fired.
+/// An unknown hook id is a typo, which is reported before anything is fired.
 fn check_ids(case: &TestCase, loaded: &Loaded) -> Result<(), String> {
     let ids = || loaded.hooks.hooks().iter().map(|hook| hook.id.as_str());
     let wanted = case.steps.iter().filter_map(|step| step.expected.hooks.as_ref()).flatten();

@@ -1,4 +1,4 @@
-//! What was expected beside what came. Pure: nothing is read, run or printed here.
+//! Compares expected and actual results. Pure: nothing is read, run or printed here.
 
 use std::path::PathBuf;
 
@@ -10,25 +10,25 @@ use serde_json::Value;
 
 use super::line_diff::{DiffLine, line_diff};
 
-/// What came of firing an event.
+/// Actual result of an event.
 pub(super) struct Came<'a> {
     pub(super) decision: &'a Decision,
-    /// How every hook ended, in the order in which they ran.
+    /// Every hook's report, in running order.
     pub(super) reports: &'a [Report],
-    /// The files that were touched, by path.
+    /// The changed files, by path.
     pub(super) touched: &'a [TouchedFile],
 }
 
-/// A file that was touched.
+/// A file that was created, changed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedFile {
     pub(super) path: PathBuf,
     pub(super) touch: Touch,
-    /// What stands in it now, where somebody wants to know.
+    /// Its current content, if an expectation needs it.
     pub(super) content: Option<String>,
 }
 
-/// Something that came otherwise than expected.
+/// A difference between the expected and the actual result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// `decision`, `reason`, `content of a.txt`…
@@ -36,7 +36,7 @@ pub(super) struct Difference {
     pub(super) lines: Vec<DiffLine>,
 }
 
-/// Everything that came otherwise than expected.
+/// All differences.
 pub(super) fn differences(expected: &ExpectedResult, came: &Came<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let verdict = &came.decision.verdict;
@@ -123,7 +123,7 @@ fn json(wanted: &Value, came: Option<&Value>) -> Option<Vec<DiffLine>> {
     Some(line_diff(&wanted, &came, |a, b| a == b, |line| (*line).into(), |line| (*line).into()))
 }
 
-/// Skipped hooks count only where the expectation names one of that id as skipped.
+/// Skipped hooks count only if the expectation names the hook as skipped.
 fn hooks(wanted: &[WantedHook], reports: &[Report]) -> Option<Vec<DiffLine>> {
     let named_as_skipped = |report: &Report| {
         wanted.iter().any(|hook| hook.id == report.id && hook.status == Some(Status::Skipped))
@@ -166,7 +166,7 @@ fn files(wanted: &[WantedFile], came: &[TouchedFile]) -> Option<Vec<DiffLine>> {
     (!all_fit).then(|| or_none(line_diff(&wanted, came, fits, wanted_line, came_line)))
 }
 
-/// A list without anything in it is told as such.
+/// An empty list is shown as such.
 fn or_none(mut lines: Vec<DiffLine>) -> Vec<DiffLine> {
     if !lines.iter().any(|line| matches!(line, DiffLine::Expected(_) | DiffLine::Both(_))) {
         lines.insert(0, DiffLine::Expected("none".into()));

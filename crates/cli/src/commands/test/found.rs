@@ -1,7 +1,7 @@
-//! Which test files there are.
+//! Finds test files.
 //!
-//! A test file's name ends in `hookwright.test.yaml` (`.yml`, `.json`). It stands beside the hooks
-//! or in the folder `tests` there.
+//! A test file's name ends in `hookwright.test.yaml` (`.yml`, `.json`). It is beside the hooks or
+//! in the folder `tests` there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::error::{Failure, TestFailure};
 
 const ENDINGS: [&str; 3] = ["hookwright.test.yaml", "hookwright.test.yml", "hookwright.test.json"];
 
-/// Where test files stand beside the hooks, apart from the hooks' own folder.
+/// The folder for test files beside the hooks.
 const FOLDER: &str = "tests";
 
-/// A test file that was read.
+/// A parsed test file.
 pub(super) struct FoundTestFile {
     pub(super) shown_as: PathBuf,
     pub(super) file: TestFile,
 }
 
-/// Reads the files that were named, the test files of the folders that were named, or without any
-/// those of the project.
+/// Reads the named files and the test files of named folders, or those of the project if none is
+/// named.
 pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundTestFile>, Failure> {
     let named: Vec<PathBuf> = asked.iter().map(|path| config.working_dir.join(path)).collect();
     let named = if named.is_empty() { vec![config.project_root.clone()] } else { named };
@@ -43,7 +43,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundT
     if !looked_in.is_empty() {
         return Err(TestFailure::NoTestFiles { looked_in }.into());
     }
-    // A file that was named, and its folder as well, is one file.
+    // A file that is named together with its folder counts once.
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
     let read = |path: PathBuf| {
@@ -54,7 +54,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundT
 }
 
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    // A folder that is not there holds none.
+    // A missing folder has none.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .filter(|entry| {

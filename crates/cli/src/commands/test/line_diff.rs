@@ -1,20 +1,20 @@
-//! Two lists beside one another, as a reader of differences knows them.
+//! Line differences of two lists.
 
-/// Above this many pairs nobody reads the difference, and finding the shortest takes too long.
+/// With more pairs than this, finding the shortest difference takes too long.
 const PAIRS_MAX: usize = 1_000_000;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DiffLine {
-    /// Expected, and it came.
+    /// Expected and found.
     Both(String),
-    /// Expected, and it did not come.
+    /// Expected but not found.
     Expected(String),
-    /// It came, and was not expected.
+    /// Found but not expected.
     Came(String),
 }
 
-/// The difference with the most in common. What fits is shown as it was expected.
+/// The difference with the most common lines, which are shown as expected.
 pub(super) fn line_diff<E, C>(
     expected: &[E],
     came: &[C],
@@ -25,7 +25,7 @@ pub(super) fn line_diff<E, C>(
     let (rows, columns) = (expected.len(), came.len());
     let in_common = (rows.saturating_mul(columns) <= PAIRS_MAX)
         .then(|| longest_in_common(expected, came, &fits));
-    // Whether the next expected line is shown before the next that came.
+    // Whether the next expected line comes before the next actual one.
     let expected_first = |row: usize, column: usize| {
         in_common.as_ref().is_none_or(|table| table[row + 1][column] >= table[row][column + 1])
     };
@@ -47,7 +47,7 @@ pub(super) fn line_diff<E, C>(
     lines
 }
 
-/// For every pair of rests: how much they have in common.
+/// For every pair of remainders: the length of their longest common part.
 fn longest_in_common<E, C>(
     expected: &[E],
     came: &[C],

@@ -1,4 +1,4 @@
-//! What people and programs read of a run.
+//! Prints the results of a run, for people and programs.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::line_diff::DiffLine;
 use crate::render::human;
 use crate::text::{Paint, count, one_line, visible};
 
-/// Where everything about a failed case begins.
+/// The indentation of details about a failed case.
 const INDENT: &str = "          ";
 
 /// Lines of one difference that are shown.
@@ -24,7 +24,7 @@ const STDERR_LINES_MAX: usize = 20;
 /// Characters of one line that are shown.
 const LINE_CHARS_MAX: usize = 200;
 
-/// One line, and what went wrong below it.
+/// One line, and the failures below it.
 pub(super) fn case(case: &TestCase, result: &CaseResult, with_time: bool) -> String {
     let name = one_line(&case.name, LINE_CHARS_MAX);
     let took = human::duration(result.duration.as_secs_f64() * 1000.0);
@@ -80,7 +80,7 @@ fn difference(difference: &Difference) -> String {
     text
 }
 
-/// How a hook ended, why, and what it had to say to people.
+/// How a hook ended, why, and its messages.
 fn hook(report: &Report) -> String {
     let status = report.status.as_str().replace('_', " ");
     let mut text = format!("{INDENT}hook {}: {status}", visible(&report.id));
@@ -98,7 +98,7 @@ fn hook(report: &Report) -> String {
     text
 }
 
-/// A line as it stands, but for what a terminal would act on, and not longer than anybody reads.
+/// A line with control characters escaped, shortened.
 fn clipped(line: &str) -> String {
     let mut clipped: String = line.chars().take(LINE_CHARS_MAX).collect();
     if clipped.len() < line.len() {
@@ -116,7 +116,7 @@ pub(super) fn summary(passed: usize, failed: usize) -> String {
     }
 }
 
-/// A case for programs.
+/// A case as JSON.
 pub(super) fn case_json(file: &str, case: &TestCase, result: Option<&CaseResult>) -> Value {
     let mut value = json!({ "file": file, "line": case.line, "name": case.name });
     let Some(result) = result else { return value };

@@ -1,4 +1,4 @@
-//! [`ProjectSnapshot`]: a project's files at one moment, so that what hooks touched can be told.
+//! [`ProjectSnapshot`]: a project's files at one time, to find out what hooks changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,18 +14,18 @@ use hookwright_config::test_file::{Touch, WantedFile};
 use super::comparison::TouchedFile;
 use super::tree::Tree;
 
-/// Larger files are told by their size and the time of their last change.
+/// Larger files are compared by size and modification time.
 const BYTES_READ_MAX: u64 = 16 * 1024 * 1024;
 
 /// Bytes of a file that are compared with an expectation.
 const CONTENT_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A project's files at one moment.
+/// A project's files at one time.
 pub(super) struct ProjectSnapshot {
     files: BTreeMap<PathBuf, FileState>,
 }
 
-/// What tells that a file has changed.
+/// The state of a file, for comparison.
 #[derive(Debug, PartialEq, Eq)]
 enum FileState {
     File { mode: u32, bytes: u64, content: SnapshotContent },
@@ -36,19 +36,19 @@ enum FileState {
 enum SnapshotContent {
     Digest(u64),
     ChangedAt(Option<SystemTime>),
-    /// Closed to us, then as now.
+    /// Not readable.
     Unreadable,
 }
 
 impl ProjectSnapshot {
     pub(super) fn take(root: &Path, tree: &Tree) -> Self {
-        // What vanished since it was listed is not there.
+        // A file that has disappeared since it was listed does not count.
         let seen = |path: &PathBuf| Some((path.clone(), seen(&root.join(path)).ok()?));
         Self { files: tree.files.iter().filter_map(seen).collect() }
     }
 
-    /// What happened between this moment and a later one, by path. The content of a file is read
-    /// where an expectation asks for it.
+    /// The changes between this snapshot and a later one, by path. Reads a file's content only if
+    /// an expectation needs it.
     pub(super) fn touched(
         &self,
         later: &ProjectSnapshot,
@@ -100,7 +100,7 @@ fn digest(path: &Path) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-/// What stands in a file, or where a link leads, as text.
+/// The content of a file, or the target of a link, as text.
 fn content(path: &Path) -> String {
     if let Ok(target) = fs::read_link(path) {
         return String::from_utf8_lossy(target.as_os_str().as_bytes()).into_owned();

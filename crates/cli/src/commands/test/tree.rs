@@ -1,7 +1,7 @@
-//! A project's files: which of them belong to it, and a copy of them.
+//! A project's files, and a copy of them.
 //!
-//! Below a git repository these are the files that git knows or would take: a case then sees what a
-//! fresh clone has, and what is not committed yet. Elsewhere it is everything but [`HEAVY`].
+//! In a git repository these are the files that git tracks or would add: a case then sees what a
+//! fresh clone has, and uncommitted files. Elsewhere it is everything but [`HEAVY`].
 
 use std::fs;
 use std::io;
@@ -13,32 +13,32 @@ use hookwright_engine::GIT_LOCATION_VARIABLES;
 
 use crate::error::{Failure, TestFailure, TreeError, without_number};
 
-/// Files of a project that is copied for every case. Copying more takes longer than any test.
+/// Files of a project to copy for every case. Copying more takes longer than any test.
 const FILES_MAX: usize = 20_000;
 
 /// Bytes of all these files, for the same reason.
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Folders that are made anew by whoever needs them, and large.
+/// Large folders that tools can create again.
 const HEAVY: [&str; 2] = ["target", "node_modules"];
 
-/// The files of a project, named from its root.
+/// The files of a project, relative to its root.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: Vec<PathBuf>,
-    /// Folders with nothing in them.
+    /// Empty folders.
     folders: Vec<PathBuf>,
     bytes: u64,
 }
 
 impl Tree {
-    /// The files that belong to a project. `needed` are there whatever git says of them.
+    /// The files of a project. `needed` are included even if git ignores them.
     pub(super) fn of_project(root: &Path, needed: &[PathBuf]) -> Result<Self, TreeError> {
         let mut tree = Tree::default();
         match known_to_git(root).filter(|known| needed.iter().all(|path| known.contains(path))) {
             Some(known) => {
                 for path in known {
-                    // A submodule, or a repository within this one.
+                    // A submodule, or a nested repository.
                     if is_real_folder(&root.join(&path)) {
                         tree.walk(root, &path, &is_heavy)?;
                     } else {
@@ -52,7 +52,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Every file below a folder, but for those of git.
+    /// Every file below a folder, except git's own.
     pub(super) fn below(root: &Path) -> Result<Self, TreeError> {
         let mut tree = Tree::default();
         tree.walk(root, Path::new(""), &|path| path.ends_with(".git"))?;
@@ -60,7 +60,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Copies everything. Returns the links that lead out of the project and were left out.
+    /// Copies everything. Returns the skipped links that lead out of the project.
     pub(super) fn copy(&self, root: &Path, to: &Path) -> Result<Vec<PathBuf>, TreeError> {
         let mut left_out = Vec::new();
         fs::create_dir_all(to).map_err(|cause| TreeError::io(to, cause))?;
@@ -73,7 +73,7 @@ impl Tree {
             match copy_one(&from, &target, root, to) {
                 Ok(Copied::Yes) => {}
                 Ok(Copied::LeadsOut) => left_out.push(path.clone()),
-                // It has gone since it was listed: somebody works in the project.
+                // It has disappeared since it was listed: the project is being edited.
                 Err(_) if fs::symlink_metadata(&from).is_err() => {}
                 Err(cause) => return Err(TreeError::io(path, cause)),
             }
@@ -87,7 +87,7 @@ impl Tree {
         below: &Path,
         skip: &dyn Fn(&Path) -> bool,
     ) -> Result<(), TreeError> {
-        // Not by recursion: a hook may have made folders deeper than any stack.
+        // Not by recursion: a hook may have created folders deeper than any stack.
         let mut folders = vec![below.to_owned()];
         while let Some(folder) = folders.pop() {
             let cannot = |cause| TreeError::io(&folder, cause);
@@ -114,10 +114,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds a file or a link. Pipes, sockets and devices are nobody's source.
+    /// Adds a file or a link. Pipes, sockets and devices are skipped.
     fn add(&mut self, root: &Path, path: PathBuf) -> Result<(), TreeError> {
         let metadata = match fs::symlink_metadata(root.join(&path)) {
-            // Known to git, and deleted since.
+            // Tracked by git, but deleted since.
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(cause) => return Err(TreeError::io(&path, cause)),
             Ok(metadata) => metadata,
@@ -142,7 +142,7 @@ impl TreeError {
         TreeError::Io { path: path.to_owned(), cause }
     }
 
-    /// What is in the way, as a clause.
+    /// The cause, as a clause.
     pub(crate) fn in_words(&self) -> String {
         match self {
             TreeError::TooManyFiles { files_max } => {
@@ -157,13 +157,13 @@ impl TreeError {
         }
     }
 
-    /// The same, said of a project.
+    /// The failure for a project.
     pub(super) fn into_failure(self, root: PathBuf) -> Failure {
         Failure::Test(TestFailure::CannotCopy { root, cause: self })
     }
 }
 
-/// What git knows or would take; `None` outside of a repository, and without git.
+/// The files that git tracks or would add; `None` outside of a repository and without git.
 fn known_to_git(root: &Path) -> Option<Vec<PathBuf>> {
     use std::os::unix::ffi::OsStringExt;
     let mut git = Command::new("git");
@@ -175,7 +175,7 @@ fn known_to_git(root: &Path) -> Option<Vec<PathBuf>> {
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let path = |name: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()));
     let mut paths: Vec<PathBuf> = names.map(path).collect();
-    // A file in conflict stands there once for each side.
+    // A file in conflict is listed once for each side.
     paths.dedup();
     output.status.success().then_some(paths)
 }
@@ -213,16 +213,16 @@ fn copy_one(from: &Path, to: &Path, root: &Path, copy_root: &Path) -> io::Result
     Ok(Copied::Yes)
 }
 
-/// Where a link of the copy leads.
+/// The target of a link in the copy.
 #[derive(Debug, PartialEq, Eq)]
 enum CopiedLink {
     AsItIs(PathBuf),
-    /// Named from the root.
+    /// Relative to the root.
     To(PathBuf),
 }
 
-/// Where a link leads, if that is within the project. A copy must not have a way out: what a hook
-/// writes through it would be the user's own file.
+/// A link's target, if it is within the project. A copy must not have a link to the outside: a hook
+/// would write the user's own file through it.
 fn link_within(link: &Path, root: &Path) -> io::Result<Option<CopiedLink>> {
     let target = fs::read_link(link)?;
     let folder = link.parent().unwrap_or(root);
@@ -233,13 +233,13 @@ fn link_within(link: &Path, root: &Path) -> io::Result<Option<CopiedLink>> {
             Ok(within
                 .map(|path| if stays { CopiedLink::AsItIs(target) } else { CopiedLink::To(path) }))
         }
-        // It leads nowhere yet.
+        // Its target does not exist yet.
         Err(_) => Ok(stays.then_some(CopiedLink::AsItIs(target))),
     }
 }
 
-/// Whether `target`, followed from `folder` name by name, is within the root all the way: beside
-/// the copy there are other things than beside the project.
+/// Whether following `target` from `folder`, name by name, stays within the root: the copy has
+/// other neighbours than the project.
 fn never_leaves(folder: &Path, target: &Path, root: &Path) -> bool {
     let mut path = folder.to_owned();
     target.components().all(|part| match part {

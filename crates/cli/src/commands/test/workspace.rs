@@ -1,4 +1,4 @@
-//! [`Workspace`]: where a case runs, the project itself or a copy that goes away with it.
+//! [`Workspace`]: the folder in which a case runs: the project itself or a temporary copy.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,14 +19,14 @@ use super::tree::Tree;
 use crate::config_files::ConfigFiles;
 use crate::error::TreeError;
 
-/// The folder of the copy in use, so that it can be removed by whoever leaves in a hurry.
+/// The folder of the current copy, so that an immediate exit can remove it.
 pub(super) type CopyInUse = Arc<Mutex<Option<PathBuf>>>;
 
-/// Where a case runs.
+/// The folder in which a case runs.
 pub(super) struct Workspace {
     pub(super) root: PathBuf,
     copy: Option<Copy>,
-    /// Files that are the project's whatever git says of them, named from its root.
+    /// Files of the project even if git ignores them, relative to its root.
     needed: Vec<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ impl Workspace {
         Self { root, copy: None, needed: needed(config) }
     }
 
-    /// A fresh copy of the project, and the links that were left out of it.
+    /// A fresh copy of the project, and the links that were skipped.
     pub(super) fn copy(
         config: &ConfigFiles,
         tree: &Tree,
@@ -64,7 +64,7 @@ impl Workspace {
         Ok((workspace, left_out))
     }
 
-    /// Lays files down.
+    /// Writes files.
     pub(super) fn lay_down(&self, files: &[(PathBuf, String)]) -> Result<(), String> {
         for (path, text) in files {
             let written = self.lay_one_down(path, text);
@@ -77,7 +77,7 @@ impl Workspace {
         let target = self.root.join(path);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
-            // A hook of an earlier step may have put a link there.
+            // A hook of an earlier step may have created a link there.
             if !fs::canonicalize(folder)?.starts_with(&self.root) {
                 return Err(io::Error::other("its folder is outside the copy"));
             }
@@ -88,7 +88,7 @@ impl Workspace {
         fs::write(target, text)
     }
 
-    /// The files as they are now.
+    /// The current files.
     pub(super) fn snapshot(&self) -> Result<ProjectSnapshot, TreeError> {
         let tree = match self.copy {
             Some(_) => Tree::below(&self.root)?,
@@ -97,7 +97,7 @@ impl Workspace {
         Ok(ProjectSnapshot::take(&self.root, &tree))
     }
 
-    /// The configuration's files, those of the project where they are here.
+    /// The configuration files, with those of the project at their paths in this workspace.
     pub(super) fn config_files(&self, config: &ConfigFiles) -> Vec<ConfigFile> {
         let here = |file: &ConfigFile| {
             let path = match (&self.copy, within(&file.path, &config.project_root)) {
@@ -109,13 +109,13 @@ impl Workspace {
         config.files.iter().map(here).collect()
     }
 
-    /// What hooks inherit: our own environment with the case's variables on top, marked, so that
-    /// whatever they leave running can be found.
+    /// The hooks' environment: our own with the case's variables on top, marked so that leftover
+    /// processes can be found.
     pub(super) fn environment(&self, case: &TestCase, marker: &str) -> Environment {
         let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         if self.copy.is_some() {
-            // A hook that calls git must not reach the repository that we were started for, nor one
-            // that the copy happens to lie in.
+            // A hook that calls git must not reach the repository that this command was started in,
+            // nor one around the copy.
             all.retain(|(name, _)| !GIT_LOCATION_VARIABLES.iter().any(|location| name == location));
             let above = self.root.parent().unwrap_or(&self.root);
             all.push(("GIT_CEILING_DIRECTORIES".into(), above.into()));
@@ -132,7 +132,7 @@ impl Workspace {
     }
 }
 
-/// The project's own hook files, named from its root.
+/// The project's own hook files, relative to its root.
 pub(super) fn needed(config: &ConfigFiles) -> Vec<PathBuf> {
     let root = &config.project_root;
     config.files.iter().filter_map(|file| within(&file.path, root)).collect()
@@ -152,21 +152,21 @@ impl Drop for Copy {
     }
 }
 
-/// Removes the folder of the copy in use, if there is one.
+/// Removes the folder of the current copy, if there is one.
 pub(super) fn remove_copy_in_use(in_use: &CopyInUse) {
     if let Some(folder) = in_use.lock().unwrap_or_else(PoisonError::into_inner).take() {
         remove(&folder);
     }
 }
 
-/// Removes a folder, also one in which a hook has closed folders.
+/// Removes a folder, even if a hook has made folders in it inaccessible.
 fn remove(folder: &Path) {
     if fs::remove_dir_all(folder).is_ok() {
         return;
     }
     let mut closed = vec![folder.to_owned()];
     while let Some(folder) = closed.pop() {
-        // What cannot be opened cannot be removed either; the rest still is.
+        // If a folder cannot be opened, the rest is still removed.
         let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o700));
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

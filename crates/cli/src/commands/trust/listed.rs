@@ -1,4 +1,4 @@
-//! `hookwright trust --list`: what is trusted, and whether it is still the same.
+//! `hookwright trust --list`: the trusted files, and whether they have changed.
 
 use hookwright_config::{ConfigFile, ReadFile};
 use hookwright_engine::hook::Layer;
@@ -39,12 +39,12 @@ fn json_of(record: &Record) -> Value {
     })
 }
 
-/// What has become of a file since.
+/// The current state of a trusted file.
 fn now(record: &Record) -> &'static str {
     if trust::is_gone(&record.place) {
         return "gone";
     }
-    // A pipe in its place would keep us waiting for ever.
+    // Opening a named pipe would block.
     if !record.place.is_file() {
         return "unreadable";
     }

@@ -1,8 +1,8 @@
-//! [`Candidate`]: a file as a person is shown it who has to decide about it.
+//! [`Candidate`]: a file to review before it is trusted.
 //!
-//! Nothing is cut, unlike in `list`: what a long command hides behind its beginning is run too. An
-//! entry with a fault is no hook here, but may be one elsewhere: a condition may name a variable that
-//! only an agent sets. So of a file with faults all of the text is shown.
+//! Nothing is cut, unlike in `list`: the hidden end of a long command would run too. An entry with
+//! a fault is not a hook here, but may be one elsewhere: a condition may use a variable that only
+//! an agent sets. So for a file with faults the whole text is shown.
 
 use std::fmt;
 use std::fs;
@@ -19,14 +19,14 @@ use crate::error::fault_json;
 use crate::text::{count, visible};
 use crate::trust::{self, Sha256, Standing, Trust};
 
-/// A file, how it stands, and what is in it.
+/// A file, its trust, and its content.
 pub(super) struct Candidate {
     pub(super) place: PathBuf,
-    /// `None` for one that cannot be read.
+    /// `None` if it cannot be read.
     pub(super) standing: Option<Standing>,
     pub(super) sha256: Option<Sha256>,
     pub(super) loaded: Loaded,
-    /// As it was read; empty for one that cannot be.
+    /// As it was read; empty if it cannot be.
     text: String,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn candidates(
 }
 
 impl Candidate {
-    /// Whether there is something to decide about.
+    /// Whether there is something to decide.
     pub(super) fn can_be_trusted(&self) -> bool {
         matches!(self.standing, Some(Standing::Changed | Standing::Unknown))
     }
@@ -75,7 +75,7 @@ impl Candidate {
         })
     }
 
-    /// Whether something in it is no hook here, whoever drops it.
+    /// Whether an entry is not a hook here, for whatever reason.
     fn has_faults(&self) -> bool {
         !self.loaded.faults.is_empty() || !self.loaded.left_out.is_empty()
     }
@@ -145,7 +145,7 @@ fn detail(f: &mut fmt::Formatter<'_>, margin: &str, name: &str, value: &str) -> 
     writeln!(f, "{margin}{}: {}", in_line(name), in_line(value))
 }
 
-/// Text that others wrote, so that it cannot pass for a line of ours.
+/// Foreign text, escaped so that it cannot look like one of our lines.
 fn in_line(text: &str) -> String {
     visible(text).replace('\n', "␊")
 }

@@ -1,35 +1,35 @@
-//! [`Abridged`]: a long list of which the first, the last and the troubled ones are shown.
+//! [`Abridged`]: a long list of which the first and last items and those with problems are shown.
 //!
-//! Only the last ones are held back, so memory stays flat however long the list is.
+//! Only the last ones are held back, so memory stays bounded however long the list is.
 
 use std::collections::VecDeque;
 
-/// Those at the beginning that are shown.
+/// Items shown at the beginning.
 const FIRST_SHOWN: usize = 3;
 
-/// Those at the end that are shown.
+/// Items shown at the end.
 const LAST_SHOWN: usize = 5;
 
-/// Those with trouble between them that are shown.
+/// Items with problems shown between them.
 const TROUBLE_SHOWN_MAX: usize = 10;
 
-/// Decides which are shown, as they come.
+/// Decides as items come.
 #[derive(Debug)]
 pub(super) struct Abridged<T> {
     first: usize,
     troubles: usize,
     held_back: VecDeque<(T, bool)>,
-    /// How many were left out since the last that was shown.
+    /// Items left out since the last one that was shown.
     gap: usize,
-    /// How many were left out in all.
+    /// All items left out.
     pub(super) left_out: usize,
 }
 
-/// What is to be shown now.
+/// What to show now.
 #[derive(Debug, PartialEq)]
 pub(super) enum Shown<T> {
     One(T),
-    /// So many are not shown here.
+    /// This many are left out here.
     Gap(usize),
 }
 
@@ -40,7 +40,7 @@ impl<T> Default for Abridged<T> {
 }
 
 impl<T> Abridged<T> {
-    /// The next of the list.
+    /// Adds the next item.
     pub(super) fn push(&mut self, one: T, is_trouble: bool) -> Vec<Shown<T>> {
         if self.first < FIRST_SHOWN {
             self.first += 1;
@@ -64,14 +64,14 @@ impl<T> Abridged<T> {
         }
     }
 
-    /// What was held back, now that it is known to be the last.
+    /// The items that were held back, now that they are the last.
     pub(super) fn flush(&mut self) -> Vec<Shown<T>> {
         let gap = self.take_gap();
         let held_back = std::mem::take(&mut self.held_back).into_iter();
         gap.into_iter().chain(held_back.map(|(one, _)| Shown::One(one))).collect()
     }
 
-    /// Another list begins.
+    /// Begins another list.
     pub(super) fn begin(&mut self) {
         (self.first, self.troubles) = (0, 0);
     }

@@ -1,29 +1,29 @@
-//! [`Page`]: lines as wide as the terminal is.
+//! [`Page`]: lines that fit the terminal's width.
 
 use crate::text::columns::{columns, cut};
 use crate::text::one_line;
 
-/// Characters of words and reasons where no terminal bounds them.
+/// Characters of a text without a terminal's limit.
 pub(super) const WORDS_MAX: usize = 120;
 
-/// Room for words from which they stand beside what they are about.
+/// Minimum width to place a text beside its subject.
 const ROOM_BESIDE: usize = 32;
 
 /// The column of ids.
 const ID_COLUMNS: usize = 28;
 
-/// The same where there is no room: what is left tells most of them apart.
+/// The same on a narrow terminal: enough to tell most ids apart.
 const ID_COLUMNS_MIN: usize = 8;
 
-/// How wide lines may be.
+/// The width of lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
-    /// `None` where nobody has to fit them into anything.
+    /// `None` if there is no limit.
     pub(super) columns: Option<usize>,
 }
 
 impl Page {
-    /// A line and words about it: beside it if there is room, else below it.
+    /// A line and a text about it: beside it if there is room, else below it.
     pub(super) fn line(self, branch: &str, trunk: &str, what: &str, words: Words<'_>) -> String {
         let text = one_line(words.text, WORDS_MAX);
         let between = if text.is_empty() { "" } else { words.between };
@@ -46,7 +46,7 @@ impl Page {
         format!("{}\n{indent}{below}\n", cut(head.trim_end(), most))
     }
 
-    /// An id, and how wide its column is, where so many columns stand beside it.
+    /// An id and its column's width, with this many columns beside it.
     pub(super) fn id(self, trunk: &str, id: &str, beside: usize) -> (String, usize) {
         let id = one_line(id, WORDS_MAX);
         match self.columns {
@@ -59,10 +59,10 @@ impl Page {
     }
 }
 
-/// What is said about a line.
+/// A text about a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words<'a> {
-    /// What stands between the line and them.
+    /// The text between the two.
     between: &'a str,
     text: &'a str,
 }
@@ -70,12 +70,12 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     pub(super) const NONE: Words<'static> = Words { between: "", text: "" };
 
-    /// A sentence goes on: `…: words`.
+    /// Continues a sentence: `…: words`.
     pub(super) fn after_colon(text: &'a str) -> Self {
         Self { between: ": ", text }
     }
 
-    /// A list goes on: `…, words`.
+    /// Continues a list: `…, words`.
     pub(super) fn after_comma(text: &'a str) -> Self {
         Self { between: ", ", text }
     }

@@ -1,4 +1,4 @@
-//! The words of a timeline: what an iteration, a hook, a pause or an answer is called.
+//! The texts of a timeline, for iterations, hooks, pauses and answers.
 
 use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
@@ -7,7 +7,7 @@ use super::page::{Page, WORDS_MAX, Words};
 use crate::render::human;
 use crate::text::{Paint, count, local, one_line, visible};
 
-/// Columns of a hook's line beside its id: the event, how it ended, how long it took.
+/// Columns of a hook's line beside its id: event, status, duration.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
 
 /// One iteration in a line.
@@ -63,7 +63,7 @@ fn ended(iteration: &Iteration) -> String {
     format!("{decision}, {took}{}{changed}{failed}", agent.unwrap_or_default())
 }
 
-/// What the agent says of its turn, or why it failed.
+/// The agent's summary of its turn, or why it failed.
 fn said(result: &TurnResult) -> &str {
     match &result.error {
         Some(error) => error,
@@ -72,18 +72,18 @@ fn said(result: &TurnResult) -> &str {
     }
 }
 
-/// `, 1.2k tokens, $0.04`, or nothing.
+/// `, 1.2k tokens, $0.04`, or empty.
 pub(super) fn used(usage: Option<Usage>) -> String {
     usage.map(|usage| format!(", {}", human::usage(usage))).unwrap_or_default()
 }
 
-/// `issue 3: Parser`, or a line's own words.
+/// `issue 3: Parser`, or the text of a line.
 pub(super) fn of_item(item: &WorkItem) -> String {
     let (name, title) = (one_line(&item.name(), WORDS_MAX), one_line(&item.title, WORDS_MAX));
     if name == title { title } else { format!("{name}: {title}") }
 }
 
-/// One deed in a line, or two where the page is narrow.
+/// One deed in a line, or in two on a narrow page.
 pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
     let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
     match deed {

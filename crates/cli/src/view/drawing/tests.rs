@@ -1,4 +1,4 @@
-//! Whole views as text: run events and keys go in, what stands on the terminal comes out.
+//! Whole views as text: from run events and keys to the terminal's content.
 
 use hookwright_events::{
     EventName, FiringEvent, RunEvent, RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult,
@@ -8,7 +8,7 @@ use hookwright_events::{
 use super::*;
 use crate::view::keys::Keys;
 
-/// A session with one stage after another; its clock stands at noon.
+/// A session with one stage after another; its clock is at noon.
 struct Scene {
     model: Model,
     dialog: Dialog,
@@ -24,7 +24,7 @@ impl Scene {
         Self { model, dialog: Dialog::default() }
     }
 
-    /// Something happens so many seconds after noon.
+    /// Adds an event this many seconds after noon.
     fn at(mut self, second: u32, firing: u64, kind: RunEventKind) -> Self {
         let at = format!("2026-01-02T12:{:02}:{:02}Z", second / 60, second % 60);
         let session = Some("one".to_owned());

@@ -234,7 +234,7 @@ fn what_cannot_be_edited_is_left_alone() {
     assert!(matches!(broken, Err(NotEditable::Unreadable(_))), "{broken:?}");
 }
 
-/// Chooses from what a random list of bytes says, and the first of all when it has run out.
+/// Makes choices from a random list of bytes; when that is used up, always the first.
 struct Tape(std::vec::IntoIter<u8>);
 
 impl Tape {
@@ -357,7 +357,7 @@ fn some_yaml(tape: &mut Tape) -> String {
     if tape.pick(&[false, false, true]) { text.replace('\n', "\r\n") } else { text }
 }
 
-/// A file that keeps all of its bytes, whatever is switched on and off again in it.
+/// Switching on and off again must keep all bytes of the file.
 fn keeps_its_bytes(name: &str, text: &str) {
     use GitHook::{Commit, Push};
     for (first, second) in [(Commit, Push), (Push, Commit)] {

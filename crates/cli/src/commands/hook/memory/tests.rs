@@ -106,7 +106,7 @@ fn a_notice_is_told_once_in_a_session() {
     assert_eq!(memory(folder.path()).untold("s", both()), ["b"]);
     assert_eq!(memory(folder.path()).untold("s", both()), [""; 0]);
     assert_eq!(memory(folder.path()).untold("t", both()), ["a", "b"]);
-    // Without a name or a place there is no telling, so it is told.
+    // Without a session name or a folder nothing is remembered, so the notice is shown.
     assert_eq!(memory(folder.path()).untold("", both()), ["a", "b"]);
     assert_eq!(SessionMemory::new("claude", None).untold("s", both()), ["a", "b"]);
     let many = (0..=TOLD_MAX).map(|number| number.to_string()).collect();

@@ -1,4 +1,4 @@
-//! The sessions that hooks have started, by the session whose hook it was: looked up once for all that go.
+//! Sessions that hooks started, by parent: read once for all sessions to delete.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Adds a session. Ignores one that no hook has started: it has no parent.
+    /// Adds a session, unless it has no parent.
     pub(super) fn add(&mut self, session: KnownSession) {
         let Some(parent) = &session.record.parent else { return };
         let key = (session.record.workspace.clone(), parent.session.clone());
         self.by_parent.entry(key).or_default().push(session);
     }
 
-    /// What hooks of this session have started, and hooks of those, each before its parent.
+    /// The children of this session and their children, each before its parent.
     pub(super) fn below(&self, workspace: &str, name: &str) -> Vec<&KnownSession> {
         let (mut found, mut names) = (Vec::new(), vec![name.to_owned()]);
         while let Some(name) = names.pop() {

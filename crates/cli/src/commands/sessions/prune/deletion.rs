@@ -1,8 +1,8 @@
-//! How one session is deleted, so that a prune that is killed anywhere can be finished by the next one.
+//! Deletes one session such that the next prune can complete a killed one.
 //!
-//! Its record is marked first ([`SessionStatus::Deleting`]), so that it cannot be resumed without its files. Then its
-//! folder goes, then what the store has of its children and of itself, in small commits. The record is
-//! the last thing of all: as long as anything is left, the store knows the session.
+//! The record is marked first ([`SessionStatus::Deleting`]), so that the session cannot be resumed
+//! without its files. Then its folder is removed, then the data of its children and of itself, in
+//! small commits. The record comes last: while anything is left, the store knows the session.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ use crate::error::{Failure, SessionFailure};
 use crate::known_session::KnownSession;
 use crate::state;
 
-/// Journals and records that one commit deletes: other sessions wait while it is made.
+/// Journals and records that one commit deletes: other sessions wait meanwhile.
 const DELETED_AT_ONCE: usize = 500;
 
 pub(super) enum Deleted {
     Yes,
-    /// Another process runs it, or has run it since we looked.
+    /// Another process runs it, or has run it since it was selected.
     LeftAlone,
 }
 
@@ -61,7 +61,7 @@ fn delete_under(
     remove_folder(root, session.name())?;
     faults::point("prune removed folder");
     let mut parts: Vec<Part> = Vec::new();
-    // The folders of children are in that of the session.
+    // The folders of children are inside the session's.
     for child in children {
         parts.extend(parts_of(child, child.version));
     }
@@ -73,7 +73,7 @@ fn delete_under(
     Ok(Deleted::Yes)
 }
 
-/// Marks a session that is as it was found; returns the version of its record then.
+/// Marks an unchanged session; returns the record's new version.
 fn mark(fence: &Fence, store: &dyn Store, session: &KnownSession) -> Result<Option<u64>, Failure> {
     let found = state::session(store, &session.record.workspace, session.name())?;
     let Some(found) = found.filter(|found| found.version == session.version) else {
@@ -92,7 +92,7 @@ fn mark(fence: &Fence, store: &dyn Store, session: &KnownSession) -> Result<Opti
         queued: None,
         moves: None,
     };
-    // Not synced, nor is anything behind it: a session that comes back with the machine is deleted the next
+    // Not synced, nor are the following commits: a session that a crash restores is deleted next
     // time.
     let commit = Commit { fence: Some(fence), puts: vec![put], ..Commit::unsynced() };
     let committed = store.commit(&commit).map_err(Failure::Store)?;
@@ -107,14 +107,14 @@ fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
     })
 }
 
-/// Something that the store has of a session.
+/// A part of a session's data in the store.
 #[derive(Clone)]
 enum Part {
     Journal(JournalKey),
     Record(Delete),
 }
 
-/// All that the store has of a session, the record that names the rest at the end.
+/// All data of a session in the store; the record that names the rest comes last.
 fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Part> {
     let page =
         |key| Part::Record(Delete { kind: Kind::SessionIssues, key, expected: Expected::Any });

@@ -1,5 +1,4 @@
-//! `hookwright sessions show --iteration N`: one iteration whole, with the prompt that the agent got and
-//! what it said.
+//! `hookwright sessions show --iteration N`: one iteration, with the agent's prompt and output.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -18,13 +17,13 @@ use crate::render::timeline;
 use crate::screen::Screen;
 use crate::text::{escaped, visible};
 
-/// Printed before each line of a prompt and of what an agent said.
+/// Before each line of a prompt and of an agent's output.
 const INDENT: &str = "    ";
 
-/// Which iteration is meant.
+/// Selects an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhichIteration {
-    /// By its number within its stage.
+    /// Its number within its stage.
     Number(u32),
     /// The final delivery.
     Final,
@@ -75,7 +74,7 @@ pub(super) fn show(
         let Part::Milestone(Milestone::Iteration(iteration)) = part else { return Ok(true) };
         let is_in_stage = stage.is_none_or(|stage| stage == stage_of(&iteration, last_stage));
         if which.is(&iteration) && is_in_stage {
-            // An iteration that was done again is found twice; its files are those of the last time.
+            // A repeated iteration is found twice; its files are those of the last attempt.
             found.insert(stage_of(&iteration, last_stage), iteration);
         }
         Ok(true)
@@ -111,7 +110,7 @@ fn texts_of(
     let Some(folder) = SessionFolder::of_record(&session.record) else {
         return Ok(TurnTexts::default());
     };
-    // A raw delivery has its files beside those of the last iteration.
+    // The files of a raw delivery are beside those of the last iteration.
     let (iteration, kind) = match iteration {
         0 => (folder.last_iteration(stage)?, TurnKind::RawDelivery),
         number => (number, TurnKind::Iteration),

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What has to come, as a test file says it.
+/// The expected result, as written in a test file.
 fn expected(expect: &str) -> ExpectedResult {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hookwright.test.yaml");
@@ -36,7 +36,7 @@ fn touched(path: &str, touch: Touch, content: Option<&str>) -> TouchedFile {
     TouchedFile { path: path.into(), touch, content: content.map(str::to_owned) }
 }
 
-/// What is wrong, drawn as a person sees it.
+/// The differences, as a person sees them.
 fn wrong(
     expect: &str,
     decision: &Decision,

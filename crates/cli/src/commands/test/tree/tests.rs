@@ -78,7 +78,7 @@ fn below_git_it_is_what_git_knows_or_would_take() {
     fs::remove_file(root.join("deleted")).unwrap();
     let tree = Tree::of_project(&root, &["run.sh".into()]).unwrap();
     assert_eq!(paths(&tree), [".gitignore", "run.sh", "src/a.rs", "target/large"]);
-    // A project that is itself ignored is copied whole.
+    // A project that git ignores as a whole is copied completely.
     let inner = root.join("ignored");
     fs::write(inner.join("hookwright.yaml"), "").unwrap();
     let tree = Tree::of_project(&inner, &["hookwright.yaml".into()]).unwrap();
