@@ -1,22 +1,22 @@
-//! Links the program statically and without position independence, where the machine can.
+//! Links the program statically and at fixed addresses, if the machine can.
 //!
-//! Then the system maps one file and starts it: no loader, no relocations, and no variable that makes the
-//! loader put somebody's library into the program. It is done here because this is read wherever the
-//! program is built, also by `cargo install`; `.cargo/config.toml` and compiler flags are not.
-//! `docs/decisions/022-static-linking.md` has the alternatives and what is given up.
+//! Then the system maps one file and starts it: no loader, no relocations, and no variable that
+//! makes the loader load a foreign library. It is done here because every build runs this, even
+//! `cargo install`; `.cargo/config.toml` and compiler flags do not apply there.
+//! `docs/decisions/022-static-linking.md` has the alternatives and the disadvantages.
 //!
-//! `HOOKWRIGHT_LINK=dynamic` leaves everything as it is, `HOOKWRIGHT_LINK=static` fails where the
-//! machine cannot. What was done is in the variable `HOOKWRIGHT_LINKED` of the tests.
+//! `HOOKWRIGHT_LINK=dynamic` changes nothing, `HOOKWRIGHT_LINK=static` fails if the machine cannot
+//! link statically. Tests read the result from the variable `HOOKWRIGHT_LINKED`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The libraries that the compiler asks the linker for on Linux with the GNU C library.
+/// The libraries that the compiler requests on Linux with the GNU C library.
 const LIBRARIES: &[&str] = &["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
 
-/// Functions of the C library that the standard library uses only where they are: it would do without
-/// `vfork`, and without them a child takes longer to start the larger the program is.
+/// Optional functions of the C library that the standard library uses if they exist: without them
+/// it would not use `vfork`, and a larger program would take longer to start a child.
 const WANTED: &[&str] =
     &["gnu_get_libc_version", "posix_spawn_file_actions_addchdir_np", "__cxa_thread_atexit_impl"];
 
@@ -51,7 +51,7 @@ fn main() {
 
 /// Why the program is not linked statically.
 enum NotPossible {
-    /// Another system, or the compiler was told how to link.
+    /// Another system, or the user told the compiler how to link.
     Elsewhere,
     /// This machine lacks a part of the static C library.
     Missing { file: String },
@@ -73,7 +73,7 @@ fn link_statically() -> Result<(), NotPossible> {
     let linker = Linker::of_target().ok_or(NotPossible::Elsewhere)?;
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names it")).join("static");
     fs::create_dir_all(&folder).expect("cargo's folder can be written");
-    // These three use one another.
+    // These three use each other.
     let core = ["libc.a", "libgcc.a", "libgcc_eh.a"].map(|file| linker.file(file));
     let core = core.into_iter().collect::<Result<Vec<_>, _>>()?;
     for library in LIBRARIES {
@@ -81,13 +81,13 @@ fn link_statically() -> Result<(), NotPossible> {
         let found = match *library {
             "c" | "gcc_s" => core.clone(),
             "m" => vec![linker.file(&file)?],
-            // Since 2.34 the C library itself has all of these; the files are there, and empty.
+            // Since 2.34 the C library itself has all of these; the files exist but are empty.
             _ => linker.file(&file).into_iter().collect(),
         };
         write_library(&folder.join(file), &found);
     }
-    // The compiler lets the linker look for shared libraries first, in one folder after the other. Ours
-    // is the first, and has only these.
+    // The linker searches shared libraries first, folder by folder. Ours is the first folder, and
+    // has only these.
     println!("cargo:rustc-link-arg-bins=-L{}", folder.display());
     println!("cargo:rustc-link-arg-bins=-static");
     println!("cargo:rustc-link-arg-bins=-no-pie");
@@ -97,7 +97,7 @@ fn link_statically() -> Result<(), NotPossible> {
     Ok(())
 }
 
-/// Writes what a linker takes for a library: these files, which may use one another.
+/// Writes a linker script for these files, which may use each other.
 fn write_library(path: &Path, files: &[PathBuf]) {
     let files: Vec<String> = files.iter().map(|file| format!("\"{}\"", file.display())).collect();
     let text = match files.as_slice() {
@@ -113,7 +113,7 @@ struct Linker {
 }
 
 impl Linker {
-    /// None where nothing says which one it is.
+    /// `None` if it is unknown.
     fn of_target() -> Option<Self> {
         println!("cargo:rerun-if-env-changed=RUSTC_LINKER");
         let is_host = env::var_os("HOST") == env::var_os("TARGET");
@@ -121,13 +121,13 @@ impl Linker {
         chosen.or_else(|| is_host.then(|| "cc".to_owned())).map(|program| Self { program })
     }
 
-    /// Where it finds this library.
+    /// The path of this library.
     fn file(&self, name: &str) -> Result<PathBuf, NotPossible> {
         let missing = || NotPossible::Missing { file: name.to_owned() };
         let output = Command::new(&self.program).arg(format!("-print-file-name={name}")).output();
         let output = output.ok().filter(|output| output.status.success()).ok_or_else(missing)?;
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        // It prints the name as it is where it finds nothing.
+        // It prints the bare name if it finds nothing.
         if path.is_absolute() && path.exists() { Ok(path) } else { Err(missing()) }
     }
 }

@@ -1,7 +1,8 @@
-//! Costs that must not grow with what is there: each is measured for several sizes in one run, and what
-//! counts is the ratio between sizes. Figures: `docs/performance.md`.
+//! Costs that must not grow with the amount of existing data: each is measured for several sizes in
+//! one run, and the ratio between sizes counts. Figures: `docs/performance.md`.
 //!
-//! `cargo bench -p hookwright --bench growth` measures all of it, with a name behind it (`-- issues`) one part.
+//! `cargo bench -p hookwright --bench growth` measures everything; a name after it (`-- issues`)
+//! selects one part.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -35,7 +36,7 @@ const PARTS: &[(&str, Part)] = &[
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let named: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
@@ -46,7 +47,7 @@ fn main() {
     }
 }
 
-/// Prints what each size costs, and how much more than the first one.
+/// Prints the cost of each size, and its ratio to the first one.
 fn print(what: &str, unit: &str, costs: &[(usize, f64)], target: &str) {
     let first = costs[0].1;
     let columns: Vec<String> = costs

@@ -1,9 +1,9 @@
-//! What the runner itself costs: time, syncs and memory of a session whose agent does next to
+//! The cost of the runner itself: time, syncs and memory of a session whose agent does almost
 //! nothing, without hooks, outside of git and in it. Figures: `docs/performance.md`.
 //!
 //! The time of an iteration is the difference between a long and a short session, so that start and
-//! end do not count; the store is on a file system in memory, so that no sync takes time. Peaks of
-//! memory are read by the last agent of a session, from its runner.
+//! end do not count. The store is on a file system in memory, so that no sync takes time. The last
+//! agent of a session reads the runner's peak memory.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const ROUNDS: usize = 7;
 
 fn main() {
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let is_test = std::env::args().any(|arg| arg == "--test");
     let (rounds, many) = if is_test { (1, 50) } else { (ROUNDS, 10_000) };
     // `cargo bench --bench iterations -- git` measures that alone.
@@ -33,21 +33,21 @@ fn main() {
     memory(many);
 }
 
-/// A project whose pipeline has so many iterations and one more.
+/// A project whose pipeline has this many iterations and one more.
 struct Project {
     folder: TempDir,
 }
 
 impl Project {
     fn new(iterations: u32) -> Self {
-        // In memory where there is such a file system.
+        // In memory, if there is such a file system.
         let in_memory = Path::new("/dev/shm");
         let folder = if in_memory.is_dir() {
             TempDir::new_in(in_memory).unwrap()
         } else {
             TempDir::new().unwrap()
         };
-        // The store is none of the project's files.
+        // The store is outside the project.
         let project = folder.path().join("project");
         fs::create_dir(&project).unwrap();
         let write = |name: &str, text: &str| fs::write(project.join(name), text).unwrap();
@@ -101,7 +101,7 @@ stages:
         began.elapsed()
     }
 
-    /// The same with a repository in it, everything committed.
+    /// The same as a repository with everything committed.
     fn in_git(self) -> Self {
         for words in [
             "init --quiet",
@@ -115,7 +115,7 @@ stages:
         self
     }
 
-    /// Runs the session; the processor time that it took, with all that it started, in seconds.
+    /// Runs the session; returns its CPU time with that of all it started, in seconds.
     fn work(&self) -> f64 {
         let before = work_of_children();
         self.run(&[]);
@@ -145,16 +145,16 @@ fn time_of_an_iteration(rounds: usize, iterations: u32) {
     );
 }
 
-/// Processor time of all processes that this one has started and that have ended, in seconds.
+/// CPU time of all ended child processes, in seconds.
 fn work_of_children() -> f64 {
-    // Ticks of a hundredth of a second: the 14th and 15th numbers behind the name in parentheses.
+    // In hundredths of a second: the 14th and 15th numbers after the name in parentheses.
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let numbers = stat.rsplit(')').next().unwrap().split_whitespace().skip(13).take(2);
     numbers.map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
 }
 
-/// What an iteration takes of a processor in a repository, with the calls of git, beside one outside of
-/// any, and beside one that calls `git status` once.
+/// The CPU time of an iteration in a repository, with the calls of git, compared with one outside
+/// of a repository, and with one that calls `git status` once.
 fn work_of_an_iteration_in_git(rounds: usize, iterations: u32) {
     let each = |make: &dyn Fn(u32) -> Project| {
         let (short, long) = (make(1).work(), make(1 + iterations).work());
@@ -185,8 +185,8 @@ fn work_of_an_iteration_in_git(rounds: usize, iterations: u32) {
     );
 }
 
-/// A child whose agent is `true`, after every iteration, beside a hook that runs `true` in a shell: both
-/// start the same process.
+/// A child session after every iteration whose agent is `true`, compared with a hook that runs
+/// `true` in a shell: both start the same process.
 fn time_of_a_spawn(rounds: usize, spawns: u32) {
     let run = |hook: &str| {
         let project = Project::new(spawns);
@@ -209,7 +209,7 @@ fn time_of_a_spawn(rounds: usize, spawns: u32) {
     println!("spawn of a child pipeline, beside its agent: {median:.2} ms (least {least:.2})");
 }
 
-/// What an iteration adds to the store, of which its journal is the most.
+/// The bytes that an iteration adds to the store, mostly in its journal.
 fn bytes_of_an_iteration(iterations: u32) {
     let bytes = |iterations: u32| {
         let project = Project::new(iterations);
@@ -239,7 +239,7 @@ fn memory(iterations: u32) {
     project.run(&[]);
     println!("peak of memory after {iterations} iterations: {}", project.peak());
 
-    // The same, but the runner is killed when all of them are done.
+    // The same, but the runner is killed after the last iteration.
     let project = Project::new(iterations);
     let last = "[ -e again ] || { touch again; kill -9 $PPID; sleep 10; }\n";
     let measure = fs::read_to_string(project.path("last")).unwrap();

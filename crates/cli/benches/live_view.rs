@@ -1,8 +1,8 @@
-//! What the live view of `run` costs: processor time of a session on a terminal with and without it,
-//! as a part of the time that it took. Figures: `docs/performance.md`.
+//! The cost of the live view of `run`: CPU time of a session on a terminal with and without it,
+//! relative to its duration. Figures: `docs/performance.md`.
 //!
-//! The terminal is a real one (`script` opens it), nobody looks at it. The last thing that the agent
-//! does is to read what its runner has used by then, of all threads and without the runner's children.
+//! The terminal is real (`script` opens it). At its end the agent reads the CPU time of its runner,
+//! of all threads and without the runner's children.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -18,11 +18,11 @@ const ROUNDS: usize = 3;
 const CHATTY: &str =
     "for i in $(seq LINES); do echo \"line $i of what the agent says\"; sleep 0.0095; done";
 
-/// One that works and says nothing.
+/// An agent that works without output.
 const QUIET: &str = "sleep SECONDS";
 
 fn main() {
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let is_test = std::env::args().any(|arg| arg == "--test");
     let (rounds, seconds) = if is_test { (1, 1) } else { (ROUNDS, 20) };
     for (name, agent) in [("100 lines a second", CHATTY), ("a quiet agent", QUIET)] {
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Per cent of a core that the runner used while its agent worked.
+/// The runner's CPU usage while its agent worked, in per cent of a core.
 fn share_of_a_core(agent: &str, seconds: u32, options: &[&str]) -> f64 {
     let folder = TempDir::new().unwrap();
     let project = folder.path().join("project");
@@ -70,7 +70,7 @@ fn share_of_a_core(agent: &str, seconds: u32, options: &[&str]) -> f64 {
     command.env("HOME", folder.path()).env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
     command.env("XDG_STATE_HOME", folder.path().join("state")).stdin(Stdio::piped());
     let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
-    // Held open until the end: a keyboard at which nobody types.
+    // Kept open until the end: a keyboard without input.
     let keyboard = running.stdin.take();
     let output = running.wait_with_output().unwrap();
     let took = began.elapsed();
@@ -80,7 +80,7 @@ fn share_of_a_core(agent: &str, seconds: u32, options: &[&str]) -> f64 {
     assert_eq!(screen.contains("p pause"), options.is_empty(), "{screen}");
     let used = |name: &str| {
         let text = fs::read_to_string(project.join(format!("used.{name}"))).unwrap();
-        // Nanoseconds on a processor stand first, one line a thread.
+        // The first number is the nanoseconds on a processor, one line per thread.
         text.lines()
             .map(|line| line.split(' ').next().unwrap().parse::<f64>().unwrap())
             .sum::<f64>()

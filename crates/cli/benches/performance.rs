@@ -1,8 +1,8 @@
-//! What Hookwright costs, as ratios and differences within one run on one machine.
+//! The cost of Hookwright, as ratios and differences within one run on one machine.
 //!
-//! The thing (B) is interleaved with its floor (A) and a second floor run (A'). Reported are the
-//! medians of paired ratios and differences; a run whose A/A' is outside 0.97–1.03 is void and done
-//! again. Method, targets and figures: `docs/performance.md`.
+//! The measured thing (B) is interleaved with its lower bound (A) and a second run of it (A').
+//! Results are the medians of paired ratios and differences; a run whose A/A' is outside 0.97–1.03
+//! is void and repeated. Method, targets and figures: `docs/performance.md`.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
@@ -37,8 +37,8 @@ use compared::{compare, median};
 
 const ROUNDS: usize = 600;
 
-/// The program as somebody has installed it: a copy. A linker writes its file page by page, and the
-/// system then keeps it in memory in single pages, which takes longer to map than what was copied.
+/// The program as installed: a copy. A linker writes its file page by page, and the system then
+/// caches it in single pages, which takes longer to map than a copied file.
 fn installed() -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| {
@@ -52,13 +52,14 @@ fn installed() -> &'static Path {
 }
 
 fn main() {
-    // `cargo test --benches` asks only whether it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let rounds = if std::env::args().any(|arg| arg == "--test") { 3 } else { ROUNDS };
     let folder = tempfile::tempdir().unwrap();
     if std::env::args().any(|arg| arg == INSIDE_AGENT) {
         return call_of_an_agent(&std::env::home_dir().unwrap(), rounds);
     }
-    // `cargo bench --bench performance -- hook` measures that alone, and so do the other names.
+    // `cargo bench --bench performance -- hook` measures that part alone; the other names work
+    // alike.
     if std::env::args().any(|arg| arg == "shell") {
         return awaited_shell_hook(folder.path(), rounds);
     }
@@ -70,7 +71,7 @@ fn main() {
     }
     awaited_shell_hook(folder.path(), rounds);
     whole_process(folder.path(), rounds);
-    // In a folder of its own: a hook file above it would be found, and is not trusted.
+    // In its own folder: a hook file above it would be found, and is not trusted.
     as_an_agent(tempfile::tempdir().unwrap().path());
     dispatch_of_none(rounds);
     dispatch_of_one(rounds);
@@ -126,19 +127,19 @@ fn whole_process(folder: &Path, rounds: usize) {
     );
 }
 
-/// The argument by which this program plays the agent whose hooks are measured.
+/// The argument that makes this program act as the agent whose hooks are measured.
 const INSIDE_AGENT: &str = "inside-agent";
 
-/// Starts this program once more as an agent with a home of its own: where hooks are found is decided by
-/// the environment in which an agent was started.
+/// Starts this program again as an agent with its own home directory: the environment in which an
+/// agent was started decides where hooks are found.
 fn as_an_agent(home: &Path) {
     let mut agent = Command::new(std::env::current_exe().unwrap());
     agent.args(std::env::args().skip(1)).arg(INSIDE_AGENT).env("HOME", home);
     assert!(agent.status().unwrap().success());
 }
 
-/// `hook claude` as an agent's settings call it, beside an empty process that is fed the same. Hooks
-/// are left out of the first two: what they cost is measured above.
+/// `hook claude` as an agent's settings call it, compared with an empty process that gets the same
+/// input. The first two run no hooks, whose cost is measured above.
 fn call_of_an_agent(home: &Path, rounds: usize) {
     let home = std::fs::canonicalize(home).unwrap();
     let folder = home.join("agent");
@@ -162,7 +163,7 @@ fn call_of_an_agent(home: &Path, rounds: usize) {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // An empty process may be gone before it is fed.
+        // An empty process may have ended before it gets its input.
         let _ = child.stdin.take().unwrap().write_all(event.as_bytes());
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success());
@@ -203,7 +204,7 @@ fn call_of_an_agent(home: &Path, rounds: usize) {
 /// How the program was linked.
 const LINKED: &str = env!("HOOKWRIGHT_LINKED");
 
-/// Page faults of one call that starts a process and waits for it, on average.
+/// The average number of page faults of one call that starts a process and waits for it.
 fn page_faults(calls: usize, deed: impl Fn()) -> f64 {
     // The page faults of ended children are the ninth number after the name in parentheses.
     let of_children = || {
@@ -231,7 +232,7 @@ fn dispatch_of_none(rounds: usize) {
         ),
     ] {
         let engine = engine(&hooks, &folder);
-        // A host is inside its runtime already, so one entry serves a whole batch.
+        // A host is already inside its runtime, so one entry serves a whole batch.
         let each = per_batch(rounds * 100, |calls| {
             runtime.block_on(async {
                 for _ in 0..calls {
@@ -255,7 +256,7 @@ fn dispatch_of_none(rounds: usize) {
 fn dispatch_of_one(rounds: usize) {
     let runtime = runtime();
     let folder = PathBuf::from("/");
-    // The condition is false, so that everything happens but the spawn.
+    // The condition is false, so everything happens except the spawn.
     let hooks = ten_thousand(|n| {
         let last = if n == 9_999 { ", when: \"${TOOL_NAME} == 'other'\"" } else { "" };
         (format!("tool:pre_execute:t{n}"), last.into())
@@ -287,7 +288,7 @@ fn dispatch_of_one(rounds: usize) {
 
 fn memory_of_ten_thousand(folder: &Path) {
     let mut hooks = ten_thousand(|n| (format!("tool:pre_execute:t{n}"), String::new()));
-    // The hook asks how much its parent has used, hookwright itself.
+    // The hook reads how much memory its parent, hookwright, has used.
     hooks = hooks.replace(
         "tool:pre_execute:t9999: [{command: check-t9999}]",
         "Stop: [{command: 'grep VmHWM /proc/$PPID/status'}]",
@@ -306,7 +307,7 @@ fn memory_of_ten_thousand(folder: &Path) {
     println!("  {:.1} MB (target: under 30 MB)", kib * 1024.0 / 1e6);
 }
 
-/// The floor is the same program with nothing to do.
+/// The lower bound is the same program with nothing to do.
 fn list_of_ten_thousand_sessions(folder: &Path, rounds: usize) {
     let folder = std::fs::canonicalize(folder).unwrap();
     make_ten_thousand_sessions(&folder);
@@ -334,7 +335,7 @@ fn list_of_ten_thousand_sessions(folder: &Path, rounds: usize) {
     }
 }
 
-/// The floor is the same program with nothing to do.
+/// The lower bound is the same program with nothing to do.
 fn list_of_ten_thousand_tasks(rounds: usize) {
     let kept = tempfile::tempdir().unwrap();
     let folder = std::fs::canonicalize(kept.path()).unwrap();
@@ -360,7 +361,7 @@ fn list_of_ten_thousand_tasks(rounds: usize) {
 fn make_ten_thousand_tasks(folder: &Path) {
     let store = Arc::new(SqliteStore::open(&folder.join("hookwright")).unwrap());
     let tasks = KeptTasks::new(Arc::clone(&store) as _, folder.to_str().unwrap());
-    // The first one makes the list; the others stand behind it as it would have written them.
+    // The first one creates the list; the others are written as the list would write them.
     let first = tasks.add(&NewTask::new("write the parser of expressions"), 1_767_323_045_678);
     let first = first.unwrap();
     let puts = (2..=10_000).map(|number: u64| {
@@ -426,7 +427,7 @@ fn some_hook() -> Hook {
     hook.id("hookwright/tool:pre_execute#0").build().expect("a hook")
 }
 
-/// What a hook reads on standard input.
+/// A hook's standard input.
 fn input_of(event: &Event, hook: &Hook) -> String {
     NativeWire.input(&WireReader { event, hook, attempt: 1, root: Path::new("/") }).stdin
 }
@@ -451,7 +452,7 @@ impl Floor {
         }
     }
 
-    /// The same by the system's own call.
+    /// The same by a direct system call.
     fn bare(&self) -> BareSpawn {
         let Self { environment, input, folder, bash } = self;
         BareSpawn::new(bash, &["-c", "true"], environment, folder, input)
@@ -470,7 +471,7 @@ impl Floor {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A command that has ended already is no error, as in the engine.
+        // A command that has already ended is not an error, as in the engine.
         let _ = child.stdin.take().unwrap().write_all(self.input.as_bytes());
         let mut output = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
@@ -479,7 +480,7 @@ impl Floor {
     }
 }
 
-/// The median over batches of what one call takes.
+/// The median time of one call, over batches.
 fn per_call(calls: usize, deed: impl Fn()) -> Duration {
     per_batch(calls, |calls| {
         for _ in 0..calls {
@@ -488,7 +489,7 @@ fn per_call(calls: usize, deed: impl Fn()) -> Duration {
     })
 }
 
-/// The same for a deed that is told how often to do it.
+/// The same for a function that repeats the call itself.
 fn per_batch(calls: usize, deed: impl Fn(usize)) -> Duration {
     let batch = (calls / 20).max(1);
     let mut times: Vec<f64> = (0..20)
@@ -535,7 +536,7 @@ fn tool_event(tool: &str) -> Event {
 fn ten_thousand(hook: impl Fn(usize) -> (String, String)) -> String {
     let mut text = String::from("hooks:\n");
     let hooks: Vec<(String, String)> = (0..10_000).map(&hook).collect();
-    // One key when all of them listen at the same place.
+    // One key if all of them listen to the same event.
     if hooks[0].0 == hooks[1].0 {
         text.push_str(&format!("  {}:\n", hooks[0].0));
         for (number, (_, more)) in hooks.iter().enumerate() {

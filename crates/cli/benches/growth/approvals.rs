@@ -1,4 +1,5 @@
-//! Processes that wait for a person's answer: what all of them together take of a core while nothing happens.
+//! Processes that wait for a person's answer: the CPU time of all of them together while nothing
+//! happens.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,11 +12,11 @@ use crate::project::Project;
 
 const TARGET: &str = "under 1 % of a core for 1,000";
 
-/// Longer than the longest pause between two looks, so that all looks are counted.
+/// Longer than the longest pause between two checks, so that all checks are counted.
 const WINDOW: Duration = Duration::from_secs(125);
 
-/// Between two looks at what was used. Threads that end take their figures with them; those that look into
-/// the store last ten seconds.
+/// Pause between two measurements. Figures of ended threads are lost; those that read the store
+/// last ten seconds.
 const LOOK_PAUSE: Duration = Duration::from_secs(5);
 
 const HOOK: &str = "\
@@ -70,22 +71,22 @@ fn cost(arguments: &[&str], size: usize, window: Duration) -> f64 {
     took.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0
 }
 
-/// How many questions wait.
+/// The number of open questions.
 fn asked(project: &Project) -> usize {
     let output = project.command(&["approvals", "--json"]).stdout(Stdio::piped()).output().unwrap();
     String::from_utf8(output.stdout).unwrap().matches("\"url\"").count()
 }
 
-/// Processes that wait, until this is dropped.
+/// Waiting processes, until this is dropped.
 struct Waiting(Vec<Child>);
 
 impl Waiting {
-    /// What each of their threads has taken of the processor so far, in nanoseconds.
+    /// The CPU time of each of their threads so far, in nanoseconds.
     fn processor_time(&self) -> HashMap<PathBuf, u64> {
         let threads = |child: &Child| fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
         let mut used = HashMap::new();
         for thread in self.0.iter().flat_map(threads).flatten() {
-            // One that ended meanwhile was counted before.
+            // A thread that ended meanwhile was counted before.
             let Ok(times) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
             let on_processor = times.split(' ').next().unwrap().parse().unwrap();
             used.insert(thread.path(), on_processor);

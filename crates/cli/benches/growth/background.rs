@@ -1,4 +1,4 @@
-//! Hooks at one event that nothing waits for: a hook more costs the same however many there are.
+//! Background hooks at one event: another hook costs the same however many there are.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use crate::project::Project;
 
 const TARGET: &str = "at most 1.5 x a hook";
 
-/// What the body of every request ends with.
+/// The end of every request's body.
 const END: &[u8] = b"\"completed\"}";
 
 pub(crate) fn webhooks(is_test: bool) {
@@ -35,7 +35,7 @@ fn measure(what: &str, hook: &str, is_test: bool) {
     print(what, "ms", &costs, TARGET);
 }
 
-/// Answers every request on every connection, on a thread of its own; returns its port.
+/// Answers every request on every connection, on its own thread; returns its port.
 fn receiver() -> u16 {
     let (sender, port) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! The page of sessions: many pages cost little more than one, and an older page of a long session no more
-//! than one of a short session.
+//! The sessions page: many pages cost little more than one, and an older page of a long session no
+//! more than one of a short session.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -70,7 +70,7 @@ pub(crate) fn older(is_test: bool) {
         let serve = Serve::start(&project);
         serve.cost_of(1, |_| "/sessions/s".into());
         let newest = serve.cost_of(requests, |_| "/sessions/s".into());
-        // Each another one, all over the session.
+        // Each request is for another page, from the whole session.
         let older = serve.cost_of(requests, |number| {
             let before = (number + 1) * (size - 1) / requests;
             format!("/sessions/s?before={before}")
@@ -89,7 +89,7 @@ fn start(project: &Project, arguments: &[&str]) -> Child {
     project.command(arguments).spawn().unwrap()
 }
 
-/// A process that is ended with this.
+/// A process that is killed when this is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -99,7 +99,7 @@ impl Drop for Ended {
     }
 }
 
-/// A `serve` that runs.
+/// A running `serve`.
 struct Serve {
     process: Ended,
     port: u16,
@@ -135,14 +135,14 @@ impl Serve {
         answer
     }
 
-    /// What it has used of the processor, in milliseconds, counted in hundredths of a second.
+    /// Its CPU time in milliseconds, with a resolution of hundredths of a second.
     fn processor_ms(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap();
         let ticks = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
         ticks.map(|ticks| ticks.parse::<f64>().unwrap() * 10.0).sum()
     }
 
-    /// The same, counted exactly, of the threads that have not ended; none does within ten seconds.
+    /// The exact CPU time of the threads that have not ended; none does within ten seconds.
     fn threads_ms(&self) -> f64 {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process.0.id())).unwrap();
         let used = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("schedstat")));
@@ -150,7 +150,7 @@ impl Serve {
         ns.sum::<f64>() / 1e6
     }
 
-    /// What one of so many requests costs, in milliseconds of the processor.
+    /// The CPU time of one of this many requests, in milliseconds.
     fn cost_of(&self, requests: usize, path: impl Fn(usize) -> String) -> f64 {
         let before = self.threads_ms();
         for number in 0..requests {

@@ -1,4 +1,4 @@
-//! A project of its own, in memory where there is such a file system, and what a command costs in it.
+//! A temporary project, in memory if possible, and the cost of a command in it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The program that is measured. `HOOKWRIGHT_BENCH_BINARY` names another one, for figures of another version.
+/// The measured program. `HOOKWRIGHT_BENCH_BINARY` names another one, to measure another version.
 fn binary() -> OsString {
     let named = std::env::var_os("HOOKWRIGHT_BENCH_BINARY");
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_hookwright").into())
@@ -30,7 +30,7 @@ impl Project {
         Self { folder }
     }
 
-    /// A path, named from the project root.
+    /// A path relative to the project root.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         fs::canonicalize(self.folder.path()).unwrap().join("project").join(name)
     }
@@ -46,7 +46,7 @@ impl Project {
         self.path("../state/hookwright")
     }
 
-    /// Runs the binary; returns what it and its children took of the processor, in milliseconds.
+    /// Runs the binary; returns its CPU time with that of its children, in milliseconds.
     pub(crate) fn processor_time(&self, arguments: &[&str]) -> f64 {
         let script = "TIMEFORMAT='%3U %3S'; time \"$@\" > /dev/null 2>&1";
         let mut shell = Command::new("bash");

@@ -1,4 +1,5 @@
-//! Sessions that are deleted: one more costs the same however many there are, and the store's file shrinks.
+//! Deleting sessions: another one costs the same however many there are, and the store's file
+//! shrinks.
 
 use std::fs;
 
@@ -14,7 +15,7 @@ const TARGET: &str = "at most 1.5 x a session";
 const ENTRIES: usize = 40;
 const ENTRY_BYTES: usize = 500;
 
-/// Sessions of which hooks have started another one.
+/// Sessions whose hooks have started another one.
 const WITH_CHILD: usize = 5;
 
 const ROUNDS: usize = 3;
@@ -46,7 +47,7 @@ pub(crate) fn sessions(is_test: bool) {
     println!("the store's file with the most of them: {shrunk}");
 }
 
-/// So many sessions that are over, each with a folder and a journal.
+/// Creates this many ended sessions, each with a folder and a journal.
 fn fill(project: &Project, size: usize) {
     let store = SqliteStore::open(&project.state()).unwrap();
     let root = project.path("");

@@ -1,5 +1,5 @@
-//! A piece of work taken from a queue, however long that is: the difference between sessions that take many
-//! and few, so that their start and end do not count.
+//! Taking a work item from a queue, however long it is: the difference between sessions that take
+//! many and few, so that their start and end do not count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::project::Project;
 const ROUNDS: usize = 3;
 const TARGET: &str = "at most 1.5 x";
 
-/// Pieces of work that the short and the long session take.
+/// Work items that the short and the long session take.
 const TAKEN: [u32; 2] = [10, 210];
 
 /// Puts in one commit.
@@ -25,7 +25,7 @@ pub(crate) fn issues(is_test: bool) {
             let text = format!("# Issue {number}\n");
             project.write(&format!("../issues/{number}-some-title.md"), &text);
         }
-        // A folder that has just changed is listed again.
+        // A folder that has just changed would be listed again.
         std::thread::sleep(Duration::from_millis(200));
     });
 }
@@ -38,7 +38,7 @@ pub(crate) fn tasks(is_test: bool) {
         is_test,
         |project, size| {
             fill(project, size);
-            // Those with the highest priority wait for the last one.
+            // The tasks with the highest priority wait for the last one.
             change(project, |task| {
                 let is_waiting = task.id.0 > 300 && task.id.0 < size as u64;
                 if is_waiting {
@@ -69,7 +69,7 @@ termination: {{type: queue, source: {source}}}
         });
         (long - short) / f64::from(TAKEN[1] - TAKEN[0])
     };
-    // Round by round, so that a machine that is busy for a while is so for all sizes.
+    // Round by round, so that other load on the machine affects all sizes.
     let mut costs: Vec<Vec<f64>> = vec![Vec::new(); sizes.len()];
     for _ in 0..rounds {
         for (size, costs) in sizes.iter().zip(&mut costs) {
@@ -93,10 +93,10 @@ fn kept_tasks(project: &Project) -> (Arc<SqliteStore>, KeptTasks) {
     (store, tasks)
 }
 
-/// So many open tasks.
+/// Creates this many open tasks.
 fn fill(project: &Project, size: usize) {
     let (store, tasks) = kept_tasks(project);
-    // The first one makes the list; the others stand behind it as it would have written them.
+    // The first one creates the list; the others are written as the list would write them.
     let first = tasks.add(&NewTask::new("write the parser of expressions"), 0).unwrap();
     let numbers: Vec<u64> = (2..=size as u64).collect();
     for some in numbers.chunks(AT_ONCE) {

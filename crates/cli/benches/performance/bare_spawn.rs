@@ -1,8 +1,9 @@
-//! [`BareSpawn`]: the least that a program has to do to run a command and read its output. Everything that
-//! can be made beforehand is made beforehand.
+//! [`BareSpawn`]: the least work to run a command and read its output. Everything that can be
+//! prepared is prepared.
 //!
-//! Why the `unsafe` blocks are sound: every pointer points to a value that lives until the call returns, the
-//! lists end with a null pointer, and attributes and file actions are initialised before they are used.
+//! Why the `unsafe` blocks are sound: every pointer points to a value that lives until the call
+//! returns, the lists end with a null pointer, and attributes and file actions are initialised
+//! before they are used.
 #![expect(unsafe_code, reason = "the floor is the system's own call, with nothing around it")]
 
 use std::ffi::{CString, OsString, c_char};
@@ -13,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// A command that is ready to be run any number of times.
+/// A command that can be run any number of times.
 pub(crate) struct BareSpawn {
     program: CString,
     arguments: Vec<CString>,
@@ -46,7 +47,7 @@ impl BareSpawn {
         }
     }
 
-    /// Runs it, feeds it, reads what it says to its end, and collects it.
+    /// Runs it, writes its input, reads its output to the end, and reaps it.
     pub(crate) fn run(&self) {
         let (stdin, mut to_child) = pipe().unwrap();
         let (mut of_child, stdout) = pipe().unwrap();
@@ -85,7 +86,7 @@ impl BareSpawn {
             libc::posix_spawnattr_destroy(attributes.as_mut_ptr());
         }
         drop((stdin, stdout, stderr));
-        // A command that has ended already is no error, as in the engine.
+        // A command that has already ended is not an error, as in the engine.
         let _ = to_child.write_all(&self.input);
         drop(to_child);
         let mut output = Vec::new();
@@ -98,7 +99,7 @@ impl BareSpawn {
     }
 }
 
-/// What the system reads as a list of texts.
+/// A null-terminated list of strings.
 fn pointers(texts: &[CString]) -> Vec<*mut c_char> {
     texts.iter().map(|text| text.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
 }

@@ -1,8 +1,8 @@
-//! [`Compared`]: a thing beside its floor, in one run.
+//! [`Compared`]: a measurement and its lower bound, in one run.
 
 use std::time::{Duration, Instant};
 
-/// How often a run that is void is done again.
+/// How often a void run is repeated.
 const TRIES_MAX: usize = 5;
 
 /// The medians of paired ratios and differences.
@@ -28,7 +28,7 @@ impl Compared {
     }
 }
 
-/// Interleaves the two; a run on a machine that was busy with something else is done again.
+/// Interleaves the two, and repeats a run that other load on the machine disturbed.
 pub(crate) fn compare(rounds: usize, floor: impl Fn(), thing: impl Fn()) -> Compared {
     let mut last = None;
     for _ in 0..TRIES_MAX {
@@ -53,7 +53,7 @@ fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared
     }
     let (mut ratios, mut differences, mut floors, mut firsts) = (vec![], vec![], vec![], vec![]);
     for round in 0..rounds {
-        // The order turns, so that none of them always follows the same one.
+        // The order rotates, so that none of them always follows the same one.
         let mut times = [0.0; 3];
         for step in 0..3 {
             let which = (round + step) % 3;

@@ -1,5 +1,5 @@
-//! [`Checker`]: looks at a world each time its runner has died and once when it is done, and counts
-//! what must not be.
+//! [`Checker`]: checks a world each time its runner has died and once when it is done, and counts
+//! defects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,11 +14,11 @@ use super::defect::{Defect, Found};
 use super::ground::Line;
 use super::world::{ITERATIONS_IN_ALL, SESSION, World};
 
-/// Looks at one world.
+/// Checks one world.
 #[derive(Default)]
 pub(crate) struct Checker {
     pub(crate) found: Found,
-    /// The journals as they were last, by session.
+    /// The journals at the last check, by session.
     journals: BTreeMap<String, Vec<RunEvent>>,
 }
 
@@ -27,7 +27,7 @@ impl Checker {
         self.found.push((defect, what.into()));
     }
 
-    /// The runner has died or ended: nothing may be lost or half written.
+    /// Called when the runner has died or ended: nothing may be lost or half written.
     pub(crate) fn look(&mut self, world: &World) {
         let journals = world.journals();
         let mut new = Vec::new();
@@ -44,7 +44,7 @@ impl Checker {
         self.journals = journals;
     }
 
-    /// Whatever a person was shown stands in the journal.
+    /// Everything that was shown is in the journal.
     fn look_at_shown(&mut self, world: &World, new: &[RunEvent]) {
         let printed = fs::read_to_string(world.printed()).unwrap_or_default();
         let whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -85,7 +85,7 @@ impl Checker {
         }
     }
 
-    /// The session has come to its end: everything is accounted for.
+    /// Called when the session has ended: everything is accounted for.
     pub(crate) fn look_at_end(&mut self, world: &World) {
         for path in files(&world.session_folder()) {
             let name = path.to_string_lossy().into_owned();
@@ -117,7 +117,7 @@ impl Checker {
         }
     }
 
-    /// Every hook that started was reported once, with attempts that count up, and none started
+    /// Every hook that started was reported once, with rising attempts, and did not start again
     /// after that. Every firing was decided once.
     fn look_at_hooks(&mut self, journal: &[RunEvent]) {
         let mut attempts: BTreeMap<(u64, String), u32> = BTreeMap::new();
@@ -200,7 +200,7 @@ impl Checker {
         }
     }
 
-    /// What really ran is what was recorded, and ran once for each record.
+    /// What really ran is what was recorded, once for each record.
     fn look_at_log(&mut self, world: &World, journal: &[RunEvent]) {
         let mut recorded: BTreeMap<String, (String, u32)> = BTreeMap::new();
         for event in journal {
@@ -254,7 +254,7 @@ impl Checker {
         if once.len() != 1 {
             self.defect(Defect::RunAfterCompletion, format!("a hook with `once` ran at {once:?}"));
         }
-        // The last attempt of each hook that nothing ended came to its end.
+        // The last attempt of each hook that was not killed has ended.
         let ended: BTreeSet<String> = world
             .log()
             .into_iter()
@@ -281,7 +281,7 @@ impl Checker {
         }
     }
 
-    /// After each stage the person was asked one thing, which was decided once and used once.
+    /// After each stage the person got one question, which was decided once and used once.
     fn look_at_person(&mut self, world: &World, journal: &[RunEvent]) {
         let mut questions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for question in world.person.asked() {
@@ -322,7 +322,7 @@ impl Checker {
         }
     }
 
-    /// Each issue and each task was taken once, and became what was recorded.
+    /// Each issue and each task was taken once, and has the recorded state.
     fn look_at_work(&mut self, world: &World, journal: &[RunEvent]) {
         let mut taken: BTreeMap<String, u32> = BTreeMap::new();
         let mut ended: BTreeMap<String, String> = BTreeMap::new();
@@ -362,7 +362,7 @@ impl Checker {
         }
     }
 
-    /// Each hook that starts a session has started one, which has come to its end.
+    /// Each hook that starts a session has started one, which has ended.
     fn look_at_children(
         &mut self,
         journals: &BTreeMap<String, Vec<RunEvent>>,
@@ -411,7 +411,7 @@ impl Checker {
         }
     }
 
-    /// No commit failed, and the hooks behind each ran to their end for it, under one firing.
+    /// No commit failed, and the hooks after each ran to their end, in one firing.
     fn look_at_commits(&mut self, world: &World, journal: &[RunEvent]) {
         for event in journal {
             if let RunEventKind::Firing(FiringEvent::HookReported { report }) = &event.kind
@@ -444,8 +444,7 @@ impl Checker {
         }
     }
 
-    /// Each piped text reached exactly one turn that completed; what was said after the last turn reached
-    /// none.
+    /// Each piped text reached exactly one completed turn; texts after the last turn reached none.
     fn look_at_prompts(&mut self, world: &World, journal: &[RunEvent]) {
         let mut run_ids = BTreeMap::new();
         let mut prompts = String::new();
@@ -503,7 +502,7 @@ impl Checker {
                 _ => {}
             }
         }
-        // What the scripted agent could not be asked about is in nobody's prompt that was kept.
+        // The scripted agent keeps no prompt of this turn.
         late.remove("LATE<plan/2>");
         expected.extend(late);
         for marker in expected {
@@ -526,7 +525,7 @@ impl Checker {
     }
 }
 
-/// What an event says, without what the journal leaves out.
+/// An event without what the journal leaves out.
 fn essence(event: &RunEvent) -> String {
     let kind = match &event.kind {
         RunEventKind::Firing(FiringEvent::HookReported { report }) => {

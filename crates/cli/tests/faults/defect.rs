@@ -1,6 +1,6 @@
-//! [`Defect`]: what must not be.
+//! [`Defect`]: a violated rule.
 
-/// What must not be, in the words of the summary.
+/// A violated rule, in the words of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Defect {
     CompletionLost,
@@ -57,5 +57,5 @@ impl Defect {
     ];
 }
 
-/// What was found, each with what it was.
+/// The defects, each with its details.
 pub(crate) type Found = Vec<(Defect, String)>;

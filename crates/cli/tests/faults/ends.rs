@@ -1,6 +1,6 @@
-//! Interrupts: a session is interrupted at each of its points, in the end once more, and killed between.
-//! It comes to its end once, and exit codes say what became of it. What hooks report after its only
-//! iteration is delivered once.
+//! Interrupts: a session is interrupted at each of its points, once more at its end, and killed
+//! between. It ends once, and the exit codes are right. Hooks' reports after its only iteration are
+//! delivered once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +16,7 @@ use super::life::{Kill, Life, PROCESSES_MAX, is_known, prepare};
 
 const SESSION: &str = "ends";
 
-/// One session, whose processes are interrupted or killed like this, one after the other.
+/// One session whose processes are interrupted or killed like this, one after the other.
 pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
     let ground = Ground::new(FILES);
     let mut life = Life::default();
@@ -43,7 +43,7 @@ pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
                 life.kills += 1;
                 continue;
             }
-            // Before the session begins, the signal ends the program as it ends any other.
+            // Before the session begins, the signal ends the program like any other.
             Some(2) => {
                 life.interrupts += 1;
                 continue;
@@ -109,7 +109,7 @@ fn look(ground: &Ground, checker: &mut Checker) {
             _ => {}
         }
     }
-    // Whether it may stop is asked again by a session that was interrupted before it did.
+    // A session that was interrupted before its stop asks again whether it may stop.
     let is_twice =
         |(key, times): &(&String, &u32)| **times > 1 && !key.starts_with("session:stop/");
     for (key, times) in keys.iter().filter(is_twice) {
@@ -133,7 +133,7 @@ fn look(ground: &Ground, checker: &mut Checker) {
     look_at_delivery(ground, &journal, checker);
 }
 
-/// The failure of the tests was delivered in one iteration, and what the tests said after that in none.
+/// The failure of the tests was delivered in one iteration, and their later output in none.
 fn look_at_delivery(ground: &Ground, journal: &[RunEvent], checker: &mut Checker) {
     let mut run_ids = BTreeMap::new();
     let mut prompts: Vec<(u32, String)> = Vec::new();

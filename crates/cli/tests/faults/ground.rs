@@ -1,4 +1,4 @@
-//! [`Ground`]: a home folder with a project in it, a log of what really happens there, and the user's
+//! [`Ground`]: a home directory with a project, a log of what really happens there, and the user's
 //! store.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// A project with these files, in which `@OUTSIDE@` stands for the folder around it.
+    /// A project with these files, in which `@OUTSIDE@` is replaced by the folder around it.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let home = TempDir::with_prefix("campaign-").expect("a folder");
         let ground = Self { home };
@@ -38,7 +38,7 @@ impl Ground {
         fs::write(path, text).expect("written");
     }
 
-    /// The folder around the project; nothing there belongs to it.
+    /// The folder around the project.
     pub(crate) fn outside(&self) -> PathBuf {
         fs::canonicalize(self.home.path()).expect("it exists")
     }
@@ -51,17 +51,17 @@ impl Ground {
         self.outside().join("log")
     }
 
-    /// Where a process says how many points it passed.
+    /// The file with the number of points that a process passed.
     pub(crate) fn points(&self) -> PathBuf {
         self.outside().join("points")
     }
 
-    /// What the last process with this name printed.
+    /// The standard output of the last process with this name.
     pub(crate) fn printed(&self, name: &str) -> PathBuf {
         self.outside().join(format!("printed-{name}"))
     }
 
-    /// What the last process with this name complained of.
+    /// The standard error of the last process with this name.
     pub(crate) fn complaints(&self, name: &str) -> String {
         fs::read_to_string(self.complained(name)).unwrap_or_default()
     }
@@ -70,8 +70,8 @@ impl Ground {
         self.outside().join(format!("complained-{name}"))
     }
 
-    /// The binary in this project. `runner` tells the processes apart, for those whom they start;
-    /// what it prints is kept under `name`.
+    /// The binary in this project. `runner` distinguishes the processes for their children; its
+    /// output is kept under `name`.
     pub(crate) fn command(&self, binary: &Path, name: &str, runner: usize) -> Command {
         let mut command = Command::new(binary);
         command
@@ -134,7 +134,7 @@ impl Ground {
         read.collect()
     }
 
-    /// What became of issues and tasks, by their names.
+    /// The states of issues and tasks, by name.
     pub(crate) fn work(&self) -> BTreeMap<String, String> {
         let project = self.project().to_string_lossy().into_owned();
         let issues = IssueStates::new(self.store(), &project).all().expect("read");
@@ -154,7 +154,7 @@ impl Ground {
         text.lines().map(Line::read).collect()
     }
 
-    /// How many points the last process passed, by name.
+    /// The number of points that the last process passed, by name.
     pub(crate) fn passed(&self) -> BTreeMap<String, u64> {
         let text = fs::read_to_string(self.points()).unwrap_or_default();
         let read = |line: &str| {
@@ -168,8 +168,7 @@ impl Ground {
 /// One line of the log: something began or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// `hook`, `turn`, `child` (a turn of a session that a hook has started), or what was found that
-    /// must not be.
+    /// `hook`, `turn`, `child` (a turn of a child session), or a defect.
     pub(crate) kind: String,
     /// `start` or `end`.
     pub(crate) what: String,
@@ -181,7 +180,7 @@ pub(crate) struct Line {
     pub(crate) attempt: u32,
     /// The run's marker.
     pub(crate) run_id: String,
-    /// Whom it found alive.
+    /// The processes that it found alive.
     pub(crate) more: String,
 }
 
@@ -201,10 +200,10 @@ impl Line {
     }
 }
 
-/// `. begin KIND NAME EVENT` says in the log that something starts, and what of earlier processes is
-/// still alive then; `finish` says that it ends. A line is one write at the file's end.
+/// `. begin KIND NAME EVENT` logs that something starts, and which earlier processes are still
+/// alive then; `finish` logs that it ends. A line is one append.
 ///
-/// Of sessions that run at the same time only what works on the same issue or task counts as alive.
+/// Of concurrent sessions only processes for the same issue or task count as alive.
 const BEGIN: &str = r#"
 run="${HOOKWRIGHT_RUN##*[!A-Za-z0-9-]}"
 outside="${BASH_SOURCE[0]%/*}"

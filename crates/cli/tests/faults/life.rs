@@ -11,7 +11,7 @@ use super::defect::Found;
 use super::ground::Ground;
 use super::world::World;
 
-/// A session is resumed so often at most.
+/// Maximum number of processes of a session.
 pub(crate) const PROCESSES_MAX: usize = 40;
 
 /// When a process is killed.
@@ -19,22 +19,22 @@ pub(crate) const PROCESSES_MAX: usize = 40;
 pub(crate) enum Kill {
     /// It kills itself at the point with this number. Needs the feature `faults`.
     AtPoint(u64),
-    /// It kills itself at a point with this name, when it is passed for the so-manyth time.
+    /// It kills itself at the point with this name, when it passes it for the nth time.
     AtName(&'static str, u64),
-    /// It is killed from outside, after this time.
+    /// It is killed from outside after this time.
     After(Duration),
     /// It interrupts itself at the point with this number, as Ctrl-C does. Needs the feature `faults`.
     InterruptAt(u64),
 }
 
-/// What came of a session.
+/// The results of a session.
 #[derive(Default)]
 pub(crate) struct Life {
     /// Processes that were killed.
     pub(crate) kills: u64,
     /// Processes that an interrupt ended.
     pub(crate) interrupts: u64,
-    /// Processes that took the session up again.
+    /// Processes that resumed the session.
     pub(crate) resumes: u64,
     pub(crate) found: Found,
     /// Points that the last process passed, by name.
@@ -71,24 +71,24 @@ impl Life {
     }
 }
 
-/// One process; whether it was killed.
+/// Runs one process; returns whether it was killed.
 fn process(world: &World, binary: &Path, number: usize, kill: Option<Kill>) -> bool {
     let_run(&mut world.command(binary, number), kill)
 }
 
-/// Lets a process run; whether it was killed.
+/// Runs a process; returns whether it was killed.
 pub(crate) fn let_run(command: &mut Command, kill: Option<Kill>) -> bool {
     prepare(command, kill);
     let mut child = command.spawn().expect("it starts");
     if let Some(Kill::After(time)) = kill {
-        // The moment is meant to be any; nothing is waited for here.
+        // The moment is arbitrary on purpose; there is no event to wait for.
         std::thread::sleep(time);
         let _ = child.kill();
     }
     was_killed(&mut child)
 }
 
-/// Waits for a process; whether it was killed.
+/// Waits for a process; returns whether it was killed.
 pub(crate) fn was_killed(child: &mut Child) -> bool {
     child.wait().expect("it ends").signal() == Some(9)
 }

@@ -1,13 +1,13 @@
-//! The fault campaign: sessions are killed at every point at which they write something or start
-//! something, and at random moments, and resumed until they are done. See `cargo xtask faults`.
+//! The fault campaign: sessions are killed at every point at which they write or start something,
+//! and at random moments, and resumed until they are done. See `cargo xtask faults`.
 //!
 //! | part | what is killed |
 //! |---|---|
 //! | `whole` | a session with hooks of all kinds |
 //! | `asking` | the same, around its questions to a person |
-//! | `queue`, `queue-of-tasks`, `queue-at-once` | sessions that share a queue: one while others do its work, and several at once |
+//! | `queue`, `queue-of-tasks`, `queue-at-once` | sessions that share a queue |
 //! | `ends` | a session that is interrupted at each point, and killed between |
-//! | `orphans` | a session whose agents outlive it and call `task done`, which a hook always blocks |
+//! | `orphans` | agents that outlive their session and call `task done`, which a hook blocks |
 //!
 //! ```text
 //! cargo test -p hookwright --features faults --test faults -- --kills 500 --seed 1 --only queue
@@ -36,10 +36,10 @@ use life::{Kill, Life};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");
 
-/// So many kills unless asked otherwise: every point, and as many again elsewhere.
+/// Default number of kills: every point, and as many again elsewhere.
 const KILLS: u64 = 2500;
 
-/// The points around a question: before and behind each thing that is written or sent.
+/// The points around a question: before and after everything that is written or sent.
 const ASKING: &[&str] = &[
     "wait is stored",
     "wait stored",
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
 /// A part of the campaign.
 struct Part {
     name: &'static str,
-    /// How many kills of a hundred are done here.
+    /// The share of the kills, in per cent.
     share: u64,
     lead: fn(&Path, &[Kill]) -> Life,
     plan: Plan,
@@ -123,15 +123,15 @@ const PARTS: [Part; 7] = [
     Part { name: "orphans", share: 12, lead: orphans::lead, plan: Plan::Points },
 ];
 
-/// One part on its way.
+/// One running part.
 struct Campaign {
     part: &'static Part,
     binary: PathBuf,
     kills: u64,
     seed: u64,
-    /// Points that a session without faults passes.
+    /// Points that a session without kills passes.
     points: u64,
-    /// How long such a session takes.
+    /// Duration of such a session.
     length: Duration,
     sum: Mutex<Sum>,
     next_life: AtomicU64,
@@ -143,7 +143,7 @@ struct Sum {
     kills: u64,
     interrupts: u64,
     at_points: u64,
-    /// Points at which a session was killed or interrupted, and how many there are.
+    /// Points at which a session was killed or interrupted, and the number of all points.
     covered: u64,
     points: u64,
     resumes: u64,
@@ -199,7 +199,7 @@ impl Campaign {
             kills,
             seed,
             points,
-            // Those that run at once have no first.
+            // Concurrent sessions have no first process.
             length: calm.first.max(Duration::from_millis(400)),
             sum: Mutex::default(),
             next_life: AtomicU64::new(1),
@@ -208,7 +208,7 @@ impl Campaign {
         campaign
     }
 
-    /// Asking a person has few points among many, so each is died at, whatever chance does.
+    /// Kills at each of the few points of a question, whatever the random kills do.
     fn die_while_asking(&self) {
         for name in ASKING {
             for time in 1..=3 {
@@ -220,7 +220,7 @@ impl Campaign {
         }
     }
 
-    /// What came of it, and whether all was done that was wanted.
+    /// The results, and whether everything was done.
     fn run(self) -> (Sum, bool) {
         let began = Instant::now();
         if self.part.plan == Plan::Asking {
@@ -241,19 +241,19 @@ impl Campaign {
         (sum, has_all)
     }
 
-    /// How many lives go through the points: one for each, if there is time for that.
+    /// The number of lives for the points: one for each, if the number of kills allows it.
     fn every(&self) -> u64 {
         self.points.min(self.kills)
     }
 
-    /// Leads one more life; false when it is enough.
+    /// Runs one more life; false when it is enough.
     fn one_more(&self) -> bool {
         let number = self.next_life.fetch_add(1, Ordering::SeqCst);
         let (killed, lives) = {
             let sum = self.sum.lock().expect("no worker panicked");
             (sum.kills + sum.interrupts, sum.lives)
         };
-        // A session that nothing reaches in time is not killed for ever either.
+        // Stop also if sessions keep ending before their kill.
         let is_enough = killed >= self.kills || lives > self.every() + self.kills;
         if is_enough && number > self.every() {
             return false;
@@ -270,7 +270,7 @@ impl Campaign {
         let mut random = Random((self.seed << 32) ^ number);
         let every = self.every();
         if number <= every {
-            // Spread over all points if there is no time for each.
+            // Spread over all points if there are too few kills for each.
             let point = (number * self.points).div_ceil(every.max(1));
             let second = random.below(self.points) + 1;
             return match self.part.plan {
@@ -316,7 +316,7 @@ impl Campaign {
     }
 }
 
-/// Random enough, and the same for the same seed.
+/// Pseudorandom numbers, the same for the same seed.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! Agents that outlive their session and go on calling `task done`, while a hook of the session always
-//! blocks that: no call may pass.
+//! Agents that outlive their session and keep calling `task done`, while a hook of the session
+//! always blocks it: no call may succeed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::life::{Kill, Life, PROCESSES_MAX, is_known, let_run};
 
 const SESSION: &str = "orphans";
 
-/// One session, whose processes are killed like this. Its agents stay, and call.
+/// One session whose processes are killed like this, while its agents keep calling.
 pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
     let ground = Ground::new(FILES);
     ground.tasks().add(&NewTask::new("the only one"), 0).expect("kept");
@@ -40,7 +40,7 @@ pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
         if !was_killed {
             break;
         }
-        // The orphan finds nobody at the desk for a moment, then the next process.
+        // For a moment the orphan finds no listener, then the next process.
         std::thread::sleep(Duration::from_millis(40));
         look_at_task(&ground, &mut checker);
     }
@@ -80,7 +80,7 @@ fn look(ground: &Ground, checker: &mut Checker) {
     }
 }
 
-/// The guard is one of the stage's: a session that has not entered the stage yet does not know it.
+/// The guard belongs to the stage: a session that has not entered the stage does not know it.
 const FILES: &[(&str, &str)] = &[
     ("pipeline.yaml", "stages: [{name: work, loop: ./loop.yaml}]\n"),
     (

@@ -1,5 +1,5 @@
-//! [`Person`]: somebody who is asked over a real socket and says yes, at the address in the question,
-//! however often nobody listens there.
+//! [`Person`]: gets questions over a real socket and answers yes at the question's address, and
+//! retries while no process listens there.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Between two tries to answer: as long as a dead process needs to be resumed.
+/// Pause between two attempts: about as long as resuming a dead process takes.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Person {
@@ -55,12 +55,12 @@ impl Person {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// What was asked, oldest first.
+    /// The questions, oldest first.
     pub(crate) fn asked(&self) -> Vec<Question> {
         self.life.asked.lock().expect("no panic holds it").clone()
     }
 
-    /// The addresses at which a yes counted, as far as that was heard.
+    /// The addresses at which a yes was confirmed.
     pub(crate) fn answered(&self) -> Vec<String> {
         self.life.answered.lock().expect("no panic holds it").clone()
     }
@@ -69,13 +69,13 @@ impl Person {
 impl Drop for Person {
     fn drop(&mut self) {
         self.life.is_over.store(true, Ordering::SeqCst);
-        // So that the listener wakes up and sees it.
+        // Wakes the listener.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
 impl Life {
-    /// Takes a question, and answers it until that counts or somebody says that it cannot.
+    /// Reads a question, and answers it until the answer counts or is rejected for good.
     fn hear(&self, mut stream: TcpStream) {
         let Some(text) = read(&mut stream) else { return };
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
@@ -92,7 +92,8 @@ impl Life {
                 Some(200) => {
                     return self.answered.lock().expect("no panic holds it").push(link);
                 }
-                // Decided by an earlier try whose answer got lost with its process, or too late.
+                // Decided by an earlier attempt whose response was lost with its process, or too
+                // late.
                 Some(404 | 409 | 410) => return,
                 _ => std::thread::sleep(PAUSE),
             }

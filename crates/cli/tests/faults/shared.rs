@@ -17,11 +17,11 @@ use super::life::{Kill, Life, PROCESSES_MAX, is_known, let_run, was_killed};
 /// The session that is killed at points.
 const FIRST: &str = "a";
 
-/// The pieces of work.
+/// The work items.
 const ISSUES: [&str; 5] = ["1", "2", "3", "4", "5"];
 const TASKS: [&str; 5] = ["TAS-1", "TAS-2", "TAS-3", "TAS-4", "TAS-5"];
 
-/// What is in the queue.
+/// The content of the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Queue {
     Issues,
@@ -29,7 +29,7 @@ enum Queue {
 }
 
 impl Queue {
-    /// The keys of the pieces of work, and what the store says of one that is done.
+    /// The keys of the work items, and the state of a finished one in the store.
     fn work(self) -> ([&'static str; 5], &'static str) {
         match self {
             Self::Issues => (ISSUES, "done"),
@@ -37,7 +37,7 @@ impl Queue {
         }
     }
 
-    /// The piece of work that an event is about.
+    /// The work item of an event.
     fn of(self, data: &Map<String, Value>) -> Option<String> {
         match self {
             Self::Issues => data.get("issue_number").map(ToString::to_string),
@@ -46,7 +46,7 @@ impl Queue {
     }
 }
 
-/// Sessions that run at the same time, where that is what is tried.
+/// Sessions that run at the same time.
 const AT_ONCE: [&str; 3] = ["a", "b", "c"];
 
 /// One session is killed like this. While it is dead another one does one issue.
@@ -78,7 +78,7 @@ fn in_turns(queue: Queue, binary: &Path, kills: &[Kill]) -> Life {
             break;
         }
         life.kills += 1;
-        // A session of its own each time: those that have ended stay ended.
+        // A new session each time, since ended ones stay ended.
         let other = format!("b{number}");
         let_run(&mut command(&ground, binary, &other, "one.yaml", runners), None);
         runners += 1;
@@ -87,7 +87,7 @@ fn in_turns(queue: Queue, binary: &Path, kills: &[Kill]) -> Life {
     life
 }
 
-/// Several sessions at once, each killed after such times and resumed.
+/// Several sessions at once, each killed after these times and resumed.
 pub(crate) fn at_once(binary: &Path, kills: &[Kill]) -> Life {
     let queue = Queue::Issues;
     let ground = world(queue);
@@ -120,7 +120,7 @@ fn lead_one(ground: &Ground, binary: &Path, name: &str, plan: &[Duration]) -> (u
         let mut child: Child =
             command(ground, binary, name, "all.yaml", number).spawn().expect("it starts");
         if let Some(time) = plan.next() {
-            // The moment is meant to be any; nothing is waited for here.
+            // The moment is arbitrary on purpose; there is no event to wait for.
             std::thread::sleep(time);
             let _ = child.kill();
         }
@@ -128,7 +128,7 @@ fn lead_one(ground: &Ground, binary: &Path, name: &str, plan: &[Duration]) -> (u
             break;
         }
         kills += 1;
-        // So that the others come to what it had begun.
+        // Gives the others time to take over what it had begun.
         std::thread::sleep(Duration::from_millis(60 * kills));
     }
     (kills, resumes)
@@ -165,7 +165,7 @@ fn world(queue: Queue) -> Ground {
     ground
 }
 
-/// All sessions have come to their end.
+/// Called when all sessions have ended.
 fn look(ground: &Ground, queue: Queue, life: &mut Life) {
     let mut checker = Checker::default();
     let journals = ground.journals();
@@ -192,7 +192,7 @@ fn look(ground: &Ground, queue: Queue, life: &mut Life) {
     life.found = checker.found;
 }
 
-/// No firing twice, no hook after its report, attempts that count up. A firing of an issue that was left
+/// No firing twice, no hook after its report, rising attempts. A firing of an issue that was left
 /// to another session has no end.
 fn look_at_hooks(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
     let mut keys = BTreeSet::new();
@@ -224,7 +224,8 @@ fn look_at_hooks(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
     }
 }
 
-/// Every turn and every firing about an iteration lies in an execution, and has the data of its issue.
+/// Every turn and every firing of an iteration belongs to an execution, and has the data of its
+/// issue.
 fn look_at_executions(checker: &mut Checker, queue: Queue, session: &str, journal: &[RunEvent]) {
     let mut current: Option<String> = None;
     let mut ended = BTreeSet::new();
@@ -260,7 +261,7 @@ fn look_at_executions(checker: &mut Checker, queue: Queue, session: &str, journa
     }
 }
 
-/// Each issue was done once, and no agent began with it after that.
+/// Each issue was done once, and no agent began it after that.
 fn look_at_work(
     checker: &mut Checker,
     queue: Queue,

@@ -1,5 +1,5 @@
-//! [`World`]: a project with a pipeline of several stages and hooks of every kind, all of which write
-//! into one log what they really do. The log is the truth that the journal is compared with.
+//! [`World`]: a project with a pipeline of several stages and hooks of every kind. All of them log
+//! what they really do, and the journal is compared with that log.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,20 +15,20 @@ use super::person::Person;
 /// The session's name.
 pub(crate) const SESSION: &str = "campaign";
 
-/// Iterations of all stages before the first `session:stop`, which is blocked once. The last of them is the
-/// final delivery: tests fail after the one before it.
+/// Iterations of all stages before the first `session:stop`, which is blocked once. The last of
+/// them is the final delivery, since tests fail after the one before it.
 const ITERATIONS: u32 = 13;
 
-/// Iterations of all stages, the one included that the blocked stop asks for.
+/// Iterations of all stages, including the one after the blocked stop.
 pub(crate) const ITERATIONS_IN_ALL: usize = ITERATIONS as usize + 1;
 
-/// What is done in the stage `tasks`.
+/// The work items of the stage `tasks`.
 const TASKS: [&str; 3] = ["first", "second", "third"];
 
 /// The project, and a person.
 pub(crate) struct World {
     ground: Ground,
-    /// Who is asked after every stage.
+    /// Gets a question after every stage.
     pub(crate) person: Person,
 }
 
@@ -56,12 +56,12 @@ impl World {
         self.ground.outside().join("prompts")
     }
 
-    /// What the process prints goes to a file here.
+    /// The file with the process's standard output.
     pub(crate) fn printed(&self) -> PathBuf {
         self.ground.printed(SESSION)
     }
 
-    /// How many points the last process passed, by name.
+    /// The number of points that the last process passed, by name.
     pub(crate) fn points(&self) -> BTreeMap<String, u64> {
         self.ground.passed()
     }
@@ -71,8 +71,8 @@ impl World {
         self.ground.project().join(".hookwright/sessions").join(SESSION)
     }
 
-    /// The binary in this world: `run` while there is no session, `resume` afterwards.
-    /// `number` tells the runners of one session apart, for those whom they start.
+    /// The binary in this world: `run` while there is no session, `resume` afterwards. `number`
+    /// distinguishes the runners of one session for their children.
     pub(crate) fn command(&self, binary: &Path, number: usize) -> Command {
         let mut command = self.ground.command(binary, SESSION, number);
         match self.journal().is_empty() {
@@ -82,22 +82,22 @@ impl World {
         command
     }
 
-    /// What the last process complained of.
+    /// The standard error of the last process.
     pub(crate) fn complaints(&self) -> String {
         self.ground.complaints(SESSION)
     }
 
-    /// What the session's journal holds, oldest first.
+    /// The session's journal, oldest entry first.
     pub(crate) fn journal(&self) -> Vec<RunEvent> {
         self.ground.journal(SESSION)
     }
 
-    /// The journals of the session and of those that its hooks have started.
+    /// The journals of the session and of its children.
     pub(crate) fn journals(&self) -> BTreeMap<String, Vec<RunEvent>> {
         self.ground.journals()
     }
 
-    /// What became of issues and tasks, by their names.
+    /// The states of issues and tasks, by name.
     pub(crate) fn work(&self) -> BTreeMap<String, String> {
         self.ground.work()
     }
@@ -107,13 +107,13 @@ impl World {
         self.ground.log()
     }
 
-    /// The commits behind the first one.
+    /// The commits after the first one.
     pub(crate) fn commits(&self) -> Vec<String> {
         let listed = self.ground.git(&["rev-list", "--reverse", "HEAD"]);
         listed.lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// What the agent was told in the turn with this marker, as far as it was kept.
+    /// The agent's prompt in the turn with this marker, if it was kept.
     pub(crate) fn prompt(&self, run_id: &str) -> String {
         fs::read_to_string(self.prompts().join(run_id)).unwrap_or_default()
     }

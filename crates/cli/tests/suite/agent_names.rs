@@ -1,4 +1,4 @@
-//! Agents with a name of their user's.
+//! Agents that the user has named.
 
 use std::fs;
 
@@ -96,7 +96,7 @@ fn a_name_that_is_taken_or_none_is_a_fault() {
         let expected = "a name of at most 64 letters, digits, `.`, `_` and `-`";
         assert!(said.contains(expected) && said.contains(" --> loop.yaml:2:"), "{name}: {said}");
     }
-    // What is known of an agent is kept by its name, also from one stage to the next.
+    // An agent's limits are remembered by its name, also from one stage to the next.
     let stages = "stages:\n  - {name: plan, runs: 1, loop: {prompt: p, agent: {command: 'true', name: dev}}}\n  \
                   - {name: work, runs: 1, loop: {prompt: p, agent: {command: 'false', name: dev}}}\n";
     let said = check(&[("pipeline.yaml", stages.to_owned())], "pipeline.yaml");

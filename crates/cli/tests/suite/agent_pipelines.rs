@@ -1,4 +1,4 @@
-//! agent-pipelines' files for all projects: where they are found, and what comes before what.
+//! agent-pipelines' files for all projects: their location and their order.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Several agents for one loop: who takes over, what is waited for, what it may cost. And agents that are
-//! known by name, played by scripts that print what the real ones did.
+//! Several agents for one loop: failover, pauses, cost limits. And the presets, played by scripts
+//! that print recorded output of the real agents.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn with_programs(programs: &[(&str, &str)]) -> Sandbox {
     sandbox.set("PATH", &path)
 }
 
-/// A program that says this as its status the first time that it is asked, and then works.
+/// A program that reports this status the first time it runs, and then works.
 fn at_first(status: &Value) -> String {
     format!(
         "echo $HOOKWRIGHT_AGENT $ITERATION $HOOKWRIGHT_ATTEMPT >> who\n\
@@ -116,7 +116,7 @@ fn when_all_are_limited_the_session_waits_for_the_one_who_can_work_soonest() {
         at_first(&json!({ "decision": "error", "failure": "rate_limit", "reason": reason,
             "retry_after": seconds }))
     };
-    // On a busy machine a short time is over before anybody can wait for it.
+    // On a busy machine a short pause may be over before it is seen.
     for soon in [0.1, 1.0, 10.0, 60.0] {
         let (hour, soon) = (limited(3600.0, "an hour"), limited(soon, "soon"));
         let sandbox = with_programs(&[("first", &hour), ("second", &soon)])
@@ -140,7 +140,7 @@ fn when_all_are_limited_the_session_waits_for_the_one_who_can_work_soonest() {
     panic!("nothing was waited for");
 }
 
-/// A project whose one agent is limited for an hour.
+/// A project whose only agent is rate-limited for an hour.
 fn limited_for_an_hour() -> Sandbox {
     let limited = json!({ "decision": "error", "failure": "rate_limit", "reason": "one an hour",
         "retry_after": 3600 });
@@ -316,7 +316,7 @@ fn hooks_output_reaches_the_agent_that_takes_over_once() {
     assert_eq!(told.iter().filter(|line| *line == "hello").count(), 1, "{told:?}");
 }
 
-/// The program of a preset, played by what was recorded of it.
+/// A preset's program, which prints a recording.
 fn recorded(agent: &str, case: &str) -> String {
     let folder = repository().join("crates/agents/tests/recordings").join(agent).join(case);
     let folder = folder.display();

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{Ran, Sandbox, this_user};
 
-/// Where the sandbox keeps its waits.
+/// The state folder of the sandbox.
 fn state(sandbox: &Sandbox) -> PathBuf {
     sandbox.path("../.local/state/hookwright")
 }
@@ -35,12 +35,12 @@ fn session(sandbox: &Sandbox, keeper: fn() -> String) -> WaitDesk {
     })
 }
 
-/// Nobody can tell of such a keeper, so it counts as running.
+/// An unparsable keeper, which counts as alive.
 fn alive() -> String {
     "this test".into()
 }
 
-/// A process that is no more.
+/// A process that has ended.
 fn dead() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let keeper = json!({ "pid": 1, "start_time": 0, "boot_id": "before", "host": host.trim() });
@@ -78,7 +78,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
-/// A moment of ISO 8601 as people read it where clocks show UTC.
+/// A time of ISO 8601 as people read it in UTC.
 fn in_utc(moment: &str) -> String {
     moment[.."2026-01-02T03:04:05".len()].replace('T', " ")
 }
@@ -143,7 +143,7 @@ fn approving_in_another_process_wakes_whoever_waits() {
     assert_eq!(ran, Ran::new(0, &told, ""));
     let WaitEnd::Decided { response, word, by, at } = end else { panic!("decided") };
     assert_eq!(response, json!({ "action": "approve", "message": "go on, please" }));
-    // What the environment says of the user does not count: any program can set it.
+    // Variables about the user do not count, since any program can set them.
     assert_eq!((word, by), (Word::Yes, format!("{}, without a terminal", this_user())));
     // The first answer counts.
     let late = sandbox.run(&["reject", &open.id]);

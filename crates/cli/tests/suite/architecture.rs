@@ -1,4 +1,4 @@
-//! What stays true of the whole tree: which crate uses which, and which words stand where.
+//! Rules for the whole tree: which crate uses which, and which words may appear where.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::repository;
 
-/// Who uses whom. A new arrow is a line here.
+/// Allowed dependencies. A new one is a line here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-events", &[]),
     ("hookwright-process", &[]),
@@ -61,7 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Other people's products. Their spelling stops at the alias columns of the tables.
+/// Names of other products, which stop at the alias columns of the tables.
 const FOREIGN_NAMES: &[&str] = &[
     "claude",
     "iteratr",
@@ -75,10 +75,10 @@ const FOREIGN_NAMES: &[&str] = &[
     "code_forge",
 ];
 
-/// Too short to be looked for inside other words.
+/// Too short to search inside other words.
 const FOREIGN_WORDS: &[&str] = &["forge"];
 
-/// Where they may stand.
+/// Files that may have them.
 const ALIAS_TABLES: &[&str] = &[
     "crates/events/src/table.rs",
     "crates/events/src/tool.rs",
@@ -86,7 +86,7 @@ const ALIAS_TABLES: &[&str] = &[
     "crates/events/src/event.rs",
 ];
 
-/// The folders that are about them.
+/// Folders about these products.
 const ABOUT_OTHERS: &[&str] = &[
     "crates/agents/src/presets",
     "crates/agents/src/presets.rs",
@@ -147,7 +147,7 @@ fn no_product_of_others_is_named_outside_the_alias_tables_and_the_dialects() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("readable");
-        // Tests stand at the end and may name whom they imitate.
+        // Tests are at the end and may name what they imitate.
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         for (number, line) in code.lines().enumerate() {
             let said = line.split("//").next().unwrap_or_default().to_lowercase();
@@ -164,7 +164,7 @@ fn no_product_of_others_is_named_outside_the_alias_tables_and_the_dialects() {
 
 #[test]
 fn nothing_points_outside_of_the_repository() {
-    // Put together, so that this file does not find itself.
+    // Joined, so that this file does not match itself.
     let neighbours = [concat!("..", "/shared"), concat!("/wo", "rk/")];
     let files = files_in_git().unwrap_or_else(|| files_below(repository()));
     assert!(files.iter().any(|path| path.ends_with("architecture.rs")), "{files:?}");
@@ -183,7 +183,7 @@ fn nothing_points_outside_of_the_repository() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Whether the line has `start` where a path begins: `loops/work/x` has not.
+/// Whether the line has `start` at the beginning of a path: `loops/work/x` has not.
 fn begins_a_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -191,7 +191,7 @@ fn begins_a_path(line: &str, start: &str) -> bool {
     })
 }
 
-/// Files that are in the repository or about to be; `None` without git.
+/// Files that git tracks or would add; `None` without git.
 fn files_in_git() -> Option<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -203,7 +203,7 @@ fn files_in_git() -> Option<Vec<PathBuf>> {
     output.status.success().then(|| names.map(|name| repository().join(name)).collect())
 }
 
-/// All files in a folder and its folders, but for what is built and what belongs to git.
+/// All files below a folder, except build output and git's own.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {

@@ -1,5 +1,5 @@
-//! `hookwright check`: which files it reads, how it counts, what programs read. The texts of the
-//! faults are in `check_faults.rs`.
+//! `hookwright check`: which files it reads, how it counts, its JSON. The texts of the faults are
+//! in `check_faults.rs`.
 
 use serde_json::json;
 
@@ -132,7 +132,7 @@ help: move everything into `hooks.yaml` and remove the others, or name one file 
     assert_eq!(sandbox.run(&["check", "--no-global-hooks"]).code, 0);
 }
 
-/// It may have held guards, so it is not passed over for a file further up.
+/// It may contain guards, so it is not skipped for a file further up.
 #[test]
 fn a_link_that_leads_nowhere_is_a_fault() {
     let sandbox = Sandbox::with_hooks(FINE).inside("sub dir").file("keep", "");

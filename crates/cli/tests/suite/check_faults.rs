@@ -1,10 +1,10 @@
-//! Every fault that a configuration can have: what the screen says about it, whole.
+//! The complete message of every fault that a configuration can have.
 
 use std::os::unix::fs::symlink;
 
 use crate::support::{Ran, Sandbox};
 
-/// What `check` says about a project's file that has one fault.
+/// The output of `check` for a project file with one fault.
 fn said_about(hooks: &str) -> String {
     said_in(&Sandbox::with_hooks(hooks))
 }

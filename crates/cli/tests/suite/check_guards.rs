@@ -1,12 +1,12 @@
-//! What `check` warns of because the hook would never do its work: scripts that are not there, tools that
-//! no agent has, inputs that a tool does not have.
+//! Warnings of `check` about hooks that would never work: missing scripts, tools that no agent has,
+//! inputs that a tool does not have.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{Ran, Sandbox};
 
-/// Kind, line, column, what was found and the nearest name of every warning.
+/// Kind, line, column, found text and nearest name of every warning.
 fn warned(sandbox: &Sandbox) -> Vec<String> {
     let (code, found) = sandbox.json(&["check", "--json"]);
     assert_eq!((code, found["faults"].to_string().as_str()), (0, "[]"));
@@ -14,7 +14,7 @@ fn warned(sandbox: &Sandbox) -> Vec<String> {
     let one_line = |warning: &serde_json::Value| {
         let text = |key: &str| warning[key].as_str().unwrap_or("-").to_owned();
         let place = format!("{}:{}", warning["line"], warning["column"]);
-        // The place is that of the name, or of the event that holds it.
+        // The place of the name, or of the event that contains it.
         let path = text("file").replacen('~', "..", 1);
         let file = fs::read_to_string(sandbox.path(&path)).expect("readable");
         let line = warning["line"].as_u64().expect("a number") as usize - 1;
@@ -163,7 +163,7 @@ help: hooks find it in the JSON on standard input; it is not a variable, and `wh
     let said = fire(&format!("{{{}}}", many.join(", "))).stderr;
     assert_eq!(said.matches("no event has the field").count(), 5, "{said}");
     assert!(said.contains("and 4 other fields that no event has\n"), "{said}");
-    // What events of the open namespace carry is listed nowhere.
+    // The data of events of the open namespace are not listed anywhere.
     let open = sandbox.run(&["fire", "claude:cwd_changed", "--data", r#"{"old_cwd": "/"}"#]);
     assert_eq!(open, Ran::new(0, "0 hooks\n", "no hook listens to claude:cwd_changed\n"));
 }

@@ -89,7 +89,7 @@ help: move the hook to the pipeline's file, or listen to `stage:complete`
     assert!(run(&sandbox, "pipeline.yaml", 0).stderr.starts_with(&expected));
     assert!(!sandbox.path("started").exists() && !sandbox.path("ended").exists());
     assert_eq!(lines(&sandbox, "log"), ["iteration", "session"]);
-    // By itself the loop is the session.
+    // Alone, the loop is the session.
     let checked = sandbox.run(&["check", "work.yaml"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (0, ""));
 }

@@ -1,4 +1,4 @@
-//! What `hookwright check` warns of: commands that can be run but probably don't do what is meant.
+//! Warnings of `hookwright check`: commands that can run but probably don't do what is meant.
 
 use std::fs;
 
@@ -160,7 +160,7 @@ fn the_place_is_right_however_the_command_is_written() {
         "hookwright.json",
         r#"{"hooks": {"Stop": [{"command": "echo \"\u00e9\" \ud83d\ude00 $PROMPT"}]}}"#,
     );
-    // A pair of escapes for one character isn't followed: then it is the value's place.
+    // A surrogate pair isn't followed: then the place is that of the value.
     let place = &json.json(&["check", "--json"]).1["warnings"][0]["column"];
     assert_eq!(*place, json!(33));
 }

@@ -102,7 +102,7 @@ help: did you mean `tool:pre_execute`?
 "#;
     let stdout = "1 file checked, 1 hook, no faults, 1 warning\n";
     assert_eq!(sandbox.run(&["check"]), Ran::new(0, stdout, stderr));
-    // Who asks about a loop hears nothing of it.
+    // For a loop it is not mentioned.
     let sandbox =
         sandbox.file("loop.yaml", "prompt: p\nagent: {command: 'true'}\nmax_iterations: 1\n");
     let stdout = "1 file checked, 0 hooks, no faults\n";

@@ -1,4 +1,4 @@
-//! Colour and weight by meaning: on a terminal, unless the user wants none.
+//! Colour and weight by meaning: on a terminal, unless the user disables it.
 
 use crate::support::Sandbox;
 

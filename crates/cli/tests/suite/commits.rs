@@ -1,5 +1,5 @@
-//! Hooks that commit, in sessions that die around the commit: each commit is made once, and the hooks
-//! behind it are told of it once.
+//! Hooks that commit, in sessions that are killed around the commit: each commit is made once, and
+//! its hooks run once.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -23,14 +23,14 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A repository in which each iteration is committed, and two hooks are told of each commit. The second
-/// one is this command besides.
+/// A repository in which each iteration is committed, with two hooks after each commit. The second
+/// one also runs this command.
 fn repository(second: &str) -> Sandbox {
     let commit = "{id: commit, type: git-commit, await: true, message: 'iteration ${ITERATION}'}";
     committing(commit, second).file("loop.yaml", LOOP).committed()
 }
 
-/// Runs this hook after each iteration, and tells two hooks of each commit.
+/// Runs this hook after each iteration, with two hooks after each commit.
 fn committing(hook: &str, second: &str) -> Sandbox {
     let says = |name: &str| format!("echo {name} $HOOKWRIGHT_ATTEMPT $COMMIT_ID >> ../log");
     let hooks = format!(
@@ -55,18 +55,18 @@ impl Committed for Sandbox {
     }
 }
 
-/// A hook of git itself that kills the session once: the parent of git is the session. Git outlives it.
+/// A hook of git itself that kills the session once: the session is git's parent. Git outlives it.
 const KILLS: &str = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\necho $PPID > ../git\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
 
 fn killing(name: &str) -> Sandbox {
     repository("true").program(&format!(".git/hooks/{name}"), KILLS)
 }
 
-/// The session is killed by git, and then git waits until a line is written into `../go`: before it
-/// commits (`pre-commit`), or while it has locked the branch (`reference-transaction`).
+/// Git kills the session, and then waits until a line is written into `../go`: before it commits
+/// (`pre-commit`), or while it has locked the branch (`reference-transaction`).
 fn killed_by_waiting_git(sandbox: Sandbox, name: &str) -> (Sandbox, Left) {
     let text = KILLS.replace("touch", "[ \"${1-prepared}\" = prepared ] || exit 0\ntouch");
-    // Each commit says which git has made it.
+    // Each commit names the git process that made it.
     let signs = "#!/bin/sh\nprintf '\\ngit %s\\n' $PPID >> $1\n";
     let sandbox = sandbox
         .program(&format!(".git/hooks/{name}"), &format!("{text}read -r _ < ../go\n"))
@@ -80,7 +80,7 @@ fn killed_by_waiting_git(sandbox: Sandbox, name: &str) -> (Sandbox, Left) {
     (sandbox, committing)
 }
 
-/// Lets git go on. Open for reading and writing, the pipe keeps the line for a reader that comes late, so
+/// Lets git continue. Open for reading and writing, the pipe keeps the line for a late reader, so
 /// the caller has to keep it open.
 #[must_use]
 fn let_git_go_on(sandbox: &Sandbox) -> std::fs::File {
@@ -90,7 +90,7 @@ fn let_git_go_on(sandbox: &Sandbox) -> std::fs::File {
     go
 }
 
-/// The git that outlived its session made this commit, not another one.
+/// The git process that outlived its session made this commit.
 fn was_made_by_the_waiting_git(sandbox: &Sandbox, commit: &str) {
     let its = std::fs::read_to_string(sandbox.path("../git")).unwrap();
     let made_by = git(sandbox, &["log", "-1", "--format=%b", commit]);
@@ -104,7 +104,7 @@ fn locks(sandbox: &Sandbox) -> String {
 
 const WAITS: &str = "waiting up to 10s for `git commit`";
 
-/// Git is killed by nobody: it might leave its lock behind, and nothing could be committed any more.
+/// Git must not be killed: it might leave its lock behind, and nothing could be committed any more.
 fn is_killed_by_git(sandbox: &Sandbox) {
     let committing = Left::by(sandbox, "../git");
     is_killed(sandbox);
@@ -116,7 +116,7 @@ fn is_killed(sandbox: &Sandbox) {
     assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
 }
 
-/// Resumes the session; then there is one commit for each iteration. Their ids.
+/// Resumes the session; then there is one commit for each iteration. Returns their ids.
 fn resumed(sandbox: &Sandbox) -> [String; 2] {
     is_done(sandbox, &sandbox.run(&["resume", "s"]))
 }
@@ -242,7 +242,7 @@ fn interrupted_in_a_hook_behind_its_commit_only_that_hook_runs_again() {
 
 #[test]
 fn a_commit_that_somebody_else_made_meanwhile_is_not_taken_for_its_own() {
-    // The commit is given up with the session.
+    // The commit is abandoned with the session.
     let sandbox = killing("pre-commit");
     let hook = std::fs::read_to_string(sandbox.path(".git/hooks/pre-commit")).unwrap();
     let sandbox = sandbox.program(".git/hooks/pre-commit", &format!("{hook}exit 1\n"));

@@ -1,4 +1,4 @@
-//! `hookwright config`: hooks that are switched on and off by a word.
+//! `hookwright config`: switching hooks on and off.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,5 +1,5 @@
-//! What is written about the program is true: transcripts are replayed, reference pages are made
-//! from the code. `HOOKWRIGHT_UPDATE=1` writes stale pages and transcripts anew.
+//! The documentation is true: transcripts are replayed, reference pages are generated from the
+//! code. `HOOKWRIGHT_UPDATE=1` rewrites stale pages and transcripts.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ fn the_readme_shows_what_happens() {
         fs::read_to_string(repository().join("examples/block-sudo/hookwright.yaml")).unwrap();
     let shown = blocks(&readme, "yaml")[0].replace("# hookwright.yaml\n", "");
     assert!(config.trim_end().ends_with(&shown), "the README shows another file than the example");
-    // The command that a newcomer types works, and shows what the tour's transcript shows.
+    // The command that a newcomer types works, and prints the tour's transcript.
     let typed = blocks(&readme, "sh")[0].lines().next().unwrap().to_owned();
     let typed = typed.replace("cargo run --release -- ", "hookwright ");
     let replayed = replay(&sandbox, &format!("{typed} --session tour"));
@@ -143,7 +143,7 @@ fn the_page_on_claude_code_shows_what_happens() {
     up_to_date(&path, &format!("{before}docs -->\n\n{table}\n<!-- the end of{after}"));
 }
 
-/// What each event of Claude Code's can carry back, with our name for it.
+/// What each of Claude Code's events can carry back, with its native name.
 fn table_of_claude() -> String {
     let open = |claudes: &str| {
         let mut all = table::OPEN_EVENTS.iter().filter_map(|open| EventName::resolve(open.name));
@@ -180,7 +180,7 @@ fn every_configuration_in_the_documentation_is_valid() {
     }
 }
 
-/// A heading as links name it.
+/// A heading as an anchor.
 fn anchor(line: &str) -> Option<String> {
     let heading = line.strip_prefix('#')?.trim_start_matches('#').trim();
     let kept = |c: char| c.is_alphanumeric() || c == ' ' || c == '-' || c == '_';
@@ -209,7 +209,7 @@ fn every_file_that_a_page_names_is_there() {
                 assert!(is_there, "{} links to {link}", page.display());
             }
         }
-        // Paths in backquotes, named from the top of the repository.
+        // Paths in backquotes, relative to the repository.
         for word in
             text.split('`').filter(|word| word.starts_with("docs/") || word.starts_with("crates/"))
         {
@@ -378,7 +378,7 @@ fn commands_page() -> String {
     page
 }
 
-/// Compares a page with what it should be, or writes it.
+/// Compares a page with its expected text, or writes it.
 fn up_to_date(page: &Path, wanted: &str) {
     if std::env::var_os("HOOKWRIGHT_UPDATE").is_some() {
         fs::create_dir_all(page.parent().unwrap()).unwrap();
@@ -400,7 +400,7 @@ fn replay_all(sandbox: &Sandbox, block: &str) -> String {
     whole.trim_end_matches('\n').to_owned()
 }
 
-/// A command and what a person would see, its exit code if it is not 0.
+/// A command and its output, with its exit code if it is not 0.
 fn replay(sandbox: &Sandbox, command: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_hookwright")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
@@ -438,8 +438,8 @@ pub(crate) fn timeless(text: &str) -> String {
     timeless
 }
 
-/// A session's durations, `after 0.1 s` and `, 0.1 s`, as `N s`; those of pieces of work, `after 12ms`, as
-/// `Nms`.
+/// A session's durations, `after 0.1 s` and `, 0.1 s`, as `N s`; those of work items, `after 12ms`,
+/// as `Nms`.
 fn without_seconds(line: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = line.split(' ').map(Cow::Borrowed).collect();
     for at in 1..words.len() {
@@ -478,7 +478,7 @@ fn one_word_moments(line: &str) -> String {
     words.join(" ")
 }
 
-/// A question without what is another one every time: times, address and id.
+/// A question without what differs every time: times, address and id.
 fn without_question(line: &str) -> String {
     let line = &one_word_moments(line);
     let mut after = "";
@@ -497,7 +497,7 @@ fn without_question(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Where a hook's duration stands: two blanks, then `12ms` or `4.31s`.
+/// The place of a hook's duration: two spaces, then `12ms` or `4.31s`.
 fn duration_in(line: &str) -> Option<(usize, usize)> {
     let mut from = 0;
     while let Some(found) = line[from..].find(|letter: char| letter.is_ascii_digit()) {

@@ -136,7 +136,7 @@ fn programs_read_the_whole_table_or_one_event_of_it() {
     assert!(fields(&one).contains(&"STOP_HOOK_ACTIVE".to_owned()));
 }
 
-/// `script` gives the binary a terminal; `stty` says how wide it is.
+/// `script` gives the binary a terminal; `stty` sets its width.
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_terminal_no_line_is_wider_than_it_and_nothing_is_left_out() {
@@ -164,13 +164,13 @@ fn on_a_terminal_no_line_is_wider_than_it_and_nothing_is_left_out() {
             let Some(shown) = in_terminal(arguments, columns) else { return };
             for line in shown.lines() {
                 let line = line.trim_end_matches('\r');
-                // A sentence behind a table is a line of its own, which terminals break.
+                // A sentence after a table is one line, which terminals break.
                 let is_sentence = line.starts_with("Every variable");
                 assert!(is_sentence || line.chars().count() <= columns, "{columns}: {line}");
             }
             let (shown, whole) = (words(&shown), words(&whole));
             let lost: Vec<&String> = whole.iter().filter(|word| !shown.contains(word)).collect();
-            // Where cells stand below each other, the first column needs no heading.
+            // In stacked rows the first column needs no heading.
             assert!(
                 lost.iter().all(|word| ["event", "field"].contains(&word.as_str())),
                 "{lost:?}"

@@ -1,5 +1,5 @@
-//! `kill -9` at any moment. The whole campaign, with a kill at every point, is `cargo xtask faults`;
-//! here are a few of its sessions, killed from outside.
+//! `kill -9` at any moment. The whole campaign, with a kill at every point, is `cargo xtask
+//! faults`; here are a few of its sessions, killed from outside.
 
 #[path = "../faults/checker.rs"]
 mod checker;
@@ -31,7 +31,7 @@ fn sessions_killed_at_any_moment_go_on_until_they_are_done_and_nothing_is_lost_o
     assert_eq!((calm.kills, words(&calm)), (0, Vec::new()));
     let mut kills = 0;
     for number in 1..=SESSIONS {
-        // Spread over the session, and the second kill over what the first one left.
+        // Spread over the session, and the second kill over the rest.
         let first = calm.first * number / (SESSIONS + 1);
         let plan = [Kill::After(first), Kill::After((calm.first - first) / 2)];
         let life = Life::lead(Path::new(BINARY), &plan);
@@ -39,7 +39,7 @@ fn sessions_killed_at_any_moment_go_on_until_they_are_done_and_nothing_is_lost_o
         assert!(life.resumes <= life.kills, "{plan:?}");
         kills += life.kills;
     }
-    // On a machine that has become quicker since the calm session, most come too late.
+    // If the machine has become faster since the calm session, most kills come too late.
     assert!(kills > 0, "nothing was killed");
 }
 

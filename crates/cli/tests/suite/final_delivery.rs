@@ -1,5 +1,5 @@
-//! What hooks report when all iterations are over: it reaches the agent once more if it has to, in an
-//! iteration like any other.
+//! Reports of hooks after the last iteration: if necessary they reach the agent in one more
+//! iteration.
 
 use crate::interrupts::killed_and_resumed;
 use crate::runs::{KEEPS_PROMPTS, events, lines, of_session, prompts, run};
@@ -8,7 +8,7 @@ use crate::support::Sandbox;
 const FRAME: &str = "Output of this session's hooks since your last turn.";
 const TASK: &str = "\n\nAll iterations of this session are over. Fix what is reported above; start nothing new.\n\n";
 
-/// A loop with these hooks and these other lines, whose agent keeps its prompts.
+/// A loop with these hooks and further lines, whose agent keeps its prompts.
 fn a_loop(hooks: &str, rest: &str) -> Sandbox {
     with_agent(hooks, rest, KEEPS_PROMPTS)
 }
@@ -26,11 +26,11 @@ fn fixed(iterations: u32) -> String {
     format!("termination: {{type: fixed, iterations: {iterations}}}")
 }
 
-/// Hooks that write into `log` at each point of an iteration.
+/// Hooks that log each event of an iteration.
 const LOGS: &str = "iteration:start: [{await: true, command: echo start $ITERATION >> log}], \
                     iteration:error: [{await: true, command: echo error $ITERATION >> log}]";
 
-/// Tests that fail until there is a file `fixed`, and say so to the agent.
+/// Tests that fail, and tell the agent, until there is a file `fixed`.
 const TESTS: &str = "{id: tests, pipe_output: true, command: 'echo tests $ITERATION >> log; [ -e fixed ] || { echo 2 tests failed; exit 1; }; echo 12 tests passed'}";
 
 #[test]
@@ -81,7 +81,7 @@ fn its_result_decides_whatever_hooks_say_about_it() {
         let ran = run(&sandbox, "loop.yaml", 5);
         let end = "session s: failed (iteration 2 (final delivery) failed: the agent exited with 7: broken)\n";
         assert!(ran.stdout.contains(end), "{}", ran.stdout);
-        // It is done again when the session is resumed, and gets what it got.
+        // The resumed session repeats it with the same input.
         let sandbox = sandbox.file("fixed", "");
         std::fs::write(
             sandbox.path("loop.yaml"),
@@ -115,7 +115,7 @@ fn there_is_one_at_most_also_at_max_iterations_and_what_is_reported_in_it_is_sho
         assert!(ran.stdout.contains("\n  3 iterations, "), "{}", ran.stdout);
         let note = "note: not delivered to the agent, since the final delivery was made before: [hook tests: failed (exit code 1)]\n";
         assert!(ran.stdout.contains(note), "{}", ran.stdout);
-        // What was piped is kept: the journal has all of it.
+        // The journal keeps all piped text.
         let log = sandbox.run(&["sessions", "log", "s", "--json"]).stdout;
         let piped = log.matches(r#""piped_output":"[hook tests: failed"#).count();
         assert_eq!(piped, 3, "{log}");
@@ -188,10 +188,10 @@ fn after_max_runtime_nothing_is_delivered() {
 fn output_in_the_format_of_iteratr_is_delivered_raw_without_its_hooks_and_a_failure_beside_it_counts()
  {
     let hooks = "version: 1\nhooks:\n  post_iteration: [{command: 'echo post >> log; echo raw', pipe_output: true}]\n";
-    // At another point: at the same one both are one text.
+    // At another event: at the same event both are one text.
     let native = format!("stage:complete: [{TESTS}]");
     let sandbox = || a_loop(&native, &fixed(1)).file(".iteratr.hooks.yml", hooks);
-    // News of success stays out.
+    // Reports of success are left out.
     let green = sandbox().file("fixed", "");
     let ran = run(&green, "loop.yaml", 0);
     assert_eq!(prompts(&green), ["task 1{}", "raw\n"]);
@@ -218,8 +218,8 @@ fn at_the_same_point_as_output_in_the_format_of_iteratr_news_of_success_is_deliv
     assert!(prompts[1].contains("raw") && prompts[1].contains("12 tests passed"), "{prompts:?}");
 }
 
-/// A session whose tests fail after its only iteration. Whatever finds its own name in the file `hang`
-/// hangs, once.
+/// A session whose tests fail after its only iteration. A command that finds its own name in the
+/// file `hang` hangs once.
 fn red() -> Sandbox {
     let say = "if [ \"$(cat hang 2>/dev/null)\" = \"$*\" ]; then rm hang; echo $$ > pid; exec sleep 1000; fi\necho \"$*\" >> log\n";
     let hooks = "iteration:start: [{await: true, command: sh say start $ITERATION}], \

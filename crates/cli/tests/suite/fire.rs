@@ -299,7 +299,7 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
     assert_eq!(code, 3);
     let said = record["hooks"][0]["stdout"].as_str().unwrap();
     assert!(said.contains("guard"), "{said}");
-    // The innermost firing found the circle, long before it was too deep.
+    // The innermost firing found the cycle, long before the depth limit.
     let inner = fs::read_to_string(sandbox.path("inner.json")).unwrap();
     assert!(inner.contains("would wake itself again"), "{inner}");
     let inner: Value = serde_json::from_str(&inner).unwrap();
@@ -316,7 +316,7 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
     let chain = json!([{ "event": "session:stop", "hook": "me", "file": file }]).to_string();
     let chained = chained.set("HOOKWRIGHT_CHAIN", &chain);
     let (code, record) = chained.json(&["fire", "Stop", "--json"]);
-    // Any program can set this variable, so the event does not pass the hook.
+    // Any program can set this variable, so the event does not skip the hook.
     assert_eq!(
         record["hooks"][0]["reason"],
         "hook me failed (cannot start: it would wake itself again: session:stop (me) → \
@@ -390,7 +390,7 @@ fn hooks_of_two_files_may_have_one_id_and_stay_apart() {
     .global("hooks: {session:start: [{id: log, command: 'true', once: true}]}");
     let ran = sandbox.run(&["fire", "session:start"]);
     assert!(ran.stdout.ends_with("2 hooks: 1 success, 1 failed\n"), "{}", ran.stdout);
-    // Another project's hook of the same id is no circle.
+    // Another project's hook with the same id is not a cycle.
     let other =
         Sandbox::with_hooks("hooks: {Stop: [{command: '\"$BINARY\" fire Stop --cwd other'}]}")
             .file("other/hookwright.yaml", "hooks: {Stop: [{command: touch ran}]}")

@@ -66,7 +66,7 @@ fn init_never_overwrites() {
 #[test]
 fn in_a_terminal_it_asks_and_asks_again() {
     let sandbox = Sandbox::new();
-    // `script` gives it a terminal; what is typed comes on its standard input.
+    // `script` gives it a terminal; its standard input is what is typed.
     let inner = sandbox.command(&["init"]);
     let mut command = std::process::Command::new("script");
     command.args(["-qec", &format!("'{}' init", inner.get_program().display()), "/dev/null"]);
@@ -170,7 +170,7 @@ fn shells_get_a_script_that_completes_our_commands() {
         assert_eq!(ran.code, 0);
         assert!(ran.stdout.contains("explain"), "{shell}");
     }
-    // The script is one that bash can read.
+    // Bash can parse the script.
     let script = Sandbox::new().run(&["completions", "bash"]).stdout;
     let read = std::process::Command::new("bash").args(["-n", "-c", &script]).status().unwrap();
     assert!(read.success());

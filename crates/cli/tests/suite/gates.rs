@@ -1,10 +1,11 @@
-//! Questions and other hooks that end a session, wherever it is, and what a resumed session does there.
+//! Questions and other hooks that end a session at any point, and what a resumed session does
+//! there.
 
 use crate::interrupts::{start, until};
 use crate::runs::{lines, logged, run};
 use crate::support::{Ran, Sandbox};
 
-/// Writes which hook ran at which event.
+/// Logs the hook and its event.
 const LOG: &str = "await: true, command: 'echo \"$EVENT $HOOKWRIGHT_HOOK\" >> log'";
 
 const GATE: &str = "{id: gate, type: webhook, await: true, body: {text: 'Shall it go on?'}}";
@@ -16,12 +17,12 @@ fn project(hooks: &str) -> Sandbox {
     )
 }
 
-/// A hook before the gate and one behind it, at this event.
+/// A hook before the gate and one after it, at this event.
 fn around(event: &str, gate: &str) -> Sandbox {
     project(&format!("'{event}': [{{id: before, {LOG}}}, {gate}, {{id: behind, {LOG}}}]"))
 }
 
-/// Runs this to its end, and answers each question on its way.
+/// Runs this to its end, and answers each question.
 fn answered(sandbox: &Sandbox, arguments: &[&str], answers: &[&str]) -> Ran {
     let session = start(sandbox, arguments);
     for answer in answers {
@@ -54,7 +55,7 @@ fn a_rejected_question_is_asked_again_and_the_other_hooks_of_its_point_run_once(
         ("session:stop", 2),
         ("on_session_complete", 2),
     ] {
-        // Where a no would block, it is to end the session all the same.
+        // At events where a no would block, it ends the session here too.
         let sandbox = around(event, &GATE.replace("await", "on_reject: abort, await"));
         let ran = run_and(&sandbox, &["reject"]);
         assert_eq!(ran.code, 3, "{event}: {}{}", ran.stdout, ran.stderr);
@@ -65,7 +66,7 @@ fn a_rejected_question_is_asked_again_and_the_other_hooks_of_its_point_run_once(
         let log = lines(&sandbox, "log");
         assert_eq!(logged(&log, "agent").len(), at, "{event}: {log:?}");
         assert!(!log.iter().any(|line| line.ends_with(" behind")), "{event}: {log:?}");
-        // Once more no, then yes.
+        // No again, then yes.
         let ran = answered(&sandbox, &RESUME, &["reject"]);
         assert_eq!(ran.code, 3, "{event}: {}{}", ran.stdout, ran.stderr);
         let times = if event.starts_with("iteration:") { 2 } else { 1 };
@@ -74,8 +75,7 @@ fn a_rejected_question_is_asked_again_and_the_other_hooks_of_its_point_run_once(
         let log = lines(&sandbox, "log");
         assert_eq!(logged(&log, "agent"), ["1", "2"], "{event}: {log:?}");
         let count = |id: &str| log.iter().filter(|line| line.ends_with(id)).count();
-        // A session that has ended begins once more whenever it is resumed, and asks anew whether it may
-        // stop.
+        // An ended session starts again whenever it is resumed, and asks again whether it may stop.
         let before = if matches!(event, "session:start" | "session:stop") { 3 } else { times };
         assert_eq!((count(" before"), count(" behind")), (before, times), "{event}: {log:?}");
     }

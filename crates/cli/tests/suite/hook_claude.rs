@@ -1,5 +1,5 @@
-//! `hookwright hook claude`, called as Claude Code calls it: its events come in on standard input, and
-//! all of standard output is the reply.
+//! `hookwright hook claude`, called as Claude Code calls it: events come on standard input, and all
+//! of standard output is the reply.
 
 mod background;
 mod broken;
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, Sandbox};
 
-/// An event a line: its name, a tab, its JSON.
+/// One event per line: its name, a tab, its JSON.
 const PAYLOADS: &str = include_str!("../payloads/claude_code.tsv");
 
-/// What Claude Code sends at an event.
+/// Claude Code's input at an event.
 pub(crate) fn sent(event: &str) -> Value {
     let line = PAYLOADS.lines().find_map(|line| line.strip_prefix(&format!("{event}\t")));
     serde_json::from_str(line.unwrap_or_else(|| panic!("no {event}"))).unwrap()
 }
 
-/// Every event that Claude Code has.
+/// Every event of Claude Code.
 pub(crate) fn events() -> Vec<String> {
     PAYLOADS.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
@@ -42,7 +42,7 @@ pub(crate) fn trust(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-/// A shell that is the agent, and calls it in the project.
+/// A shell that acts as the agent, and calls it in the project.
 fn agent(sandbox: &Sandbox, arguments: &[&str]) -> Command {
     let hook = sandbox.command(&[&["hook", "claude"], arguments].concat());
     let agent = "env CLAUDECODE=1 CLAUDE_PROJECT_DIR=\"$project\" \"$@\"; exit $?";
@@ -57,7 +57,7 @@ fn agent(sandbox: &Sandbox, arguments: &[&str]) -> Command {
 /// Calls it with a text, in the project.
 pub(crate) fn call_with(sandbox: &Sandbox, arguments: &[&str], text: &[u8]) -> Ran {
     let mut child = agent(sandbox, arguments).spawn().unwrap();
-    // A program that does not read everything has its reasons; what it answers is what counts.
+    // A program need not read everything; only its answer counts.
     let _ = child.stdin.take().unwrap().write_all(text);
     Ran::from(child.wait_with_output().unwrap())
 }
@@ -72,7 +72,7 @@ pub(crate) fn reply(value: &Value) -> Ran {
     Ran::new(0, &format!("{value}\n"), "")
 }
 
-/// No reply: Claude Code goes on.
+/// No reply: Claude Code continues.
 pub(crate) fn nothing() -> Ran {
     Ran::new(0, "", "")
 }
@@ -178,7 +178,7 @@ fn a_block_where_nothing_can_be_blocked_is_told_to_the_user_once_in_a_session() 
         assert_eq!(call(&sandbox, &sent(event)), told(&message), "{event}");
         assert_eq!(call(&sandbox, &sent(event)), nothing(), "{event}");
     }
-    // Where Claude Code shows no message there is nobody to tell.
+    // Claude Code shows no message at this event, so there is none.
     assert_eq!(call(&sandbox, &sent("SessionEnd")), nothing());
 }
 

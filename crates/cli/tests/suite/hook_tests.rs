@@ -17,7 +17,7 @@ const GUARD: &str = "hooks:
       command: 'echo \"looked at ${TOOL_INPUT.command}\" >&2; case \"${TOOL_INPUT.command}\" in *sudo*) echo no sudo >&2; exit 2 ;; esac'
 ";
 
-/// A project with these hooks and these cases. Copies are made where a test can look for them.
+/// A project with these hooks and these cases. Copies are made where a test can find them.
 fn project(hooks: &str, cases: &str) -> Sandbox {
     let sandbox = Sandbox::with_hooks(hooks).file("hookwright.test.yaml", cases);
     let temporary = sandbox.path("../tmp");
@@ -25,7 +25,7 @@ fn project(hooks: &str, cases: &str) -> Sandbox {
     sandbox.set("TMPDIR", temporary.to_str().unwrap())
 }
 
-/// What is left of copies.
+/// The copies that were not removed.
 fn left_of_copies(sandbox: &Sandbox) -> Vec<PathBuf> {
     fs::read_dir(sandbox.path("../tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
@@ -181,7 +181,7 @@ fn in_place_hooks_work_in_the_project_itself() {
     assert_eq!((ran.code, sandbox.path("made-flag").exists()), (0, false), "{}", ran.stdout);
     let ran = sandbox.run(&["test", "--in-place", "--filter", "by flag"]);
     assert_eq!((ran.code, sandbox.path("made-flag").exists()), (0, true), "{}", ran.stdout);
-    // What lays files down never does it in the project.
+    // A case that creates files never does so in the project.
     let ran = sandbox.run(&["test", "--in-place", "--filter", "prepared"]);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(!sandbox.path("made-copy").exists() && !sandbox.path("made-copy-too").exists());
@@ -366,7 +366,7 @@ fn the_hooks_of_a_file_that_is_named_are_those_of_the_copy() {
     .file("conf/hooks.yaml", "hooks: {session:start: [{id: named, command: exit}]}");
     let ran = sandbox.run(&["test", "--config", "conf/hooks.yaml"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    // One from elsewhere is read where it is.
+    // A file from elsewhere is read at its own path.
     let outside = sandbox.file(
         "../hooks.yaml",
         "hooks: {session:start: [{id: laid-down, await: true, command: exit}]}",
@@ -445,7 +445,7 @@ help: write `hookwright.test.yaml` beside your hooks:
 "
         )
     );
-    // What is shown there works.
+    // The example in the message works.
     let example: String = ran.stderr.lines().skip(3).map(|line| format!("{line}\n")).collect();
     let sandbox = project(GUARD, &example);
     assert_eq!(sandbox.run(&["test"]).code, 0, "{}", sandbox.run(&["test"]).stdout);

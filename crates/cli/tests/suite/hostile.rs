@@ -1,5 +1,6 @@
-//! The agent as an attacker: it runs commands as the user, writes the repository's settings, deletes
-//! files and sets variables. No guard may pass because of that, except as `docs/security.md` says.
+//! The agent as an attacker: it runs commands as the user, writes the repository's settings,
+//! deletes files and sets variables. No guard may be bypassed that way, except as
+//! `docs/security.md` says.
 
 mod approvals;
 mod environment;
@@ -17,13 +18,13 @@ use serde_json::Value;
 use crate::hook_claude::{events, sent};
 use crate::support::{Ran, Sandbox};
 
-/// An agent that a person started in the sandbox's project. It is a shell that starts another shell
-/// for each hook, as Claude Code does.
+/// An agent that a person started in the sandbox's project: a shell that starts another shell for
+/// each hook, as Claude Code does.
 pub(super) struct HostileAgent<'a> {
     sandbox: &'a Sandbox,
-    /// What the person had set when the agent was started, beside `HOME` and `PATH`.
+    /// Variables that the person had set when the agent was started, beside `HOME` and `PATH`.
     started_with: Vec<(&'a str, String)>,
-    /// What the repository's settings, which the agent can write, set for hooks.
+    /// Variables for hooks from the repository's settings, which the agent can write.
     settings: Vec<(&'a str, String)>,
 }
 
@@ -44,14 +45,15 @@ impl<'a> HostileAgent<'a> {
         self
     }
 
-    /// What `hookwright hook claude` answers at an event, started as Claude Code starts it: by a shell
-    /// that has what the settings set and the agent's own variables.
+    /// The answer of `hookwright hook claude` at an event, started as Claude Code does: by a shell
+    /// with the settings' variables and the agent's own.
     pub(super) fn call(&self, event: &Value) -> Ran {
         let hook = "env \"$@\" /bin/sh -c '\"$program\" hook claude; exit $?'; exit $?";
         self.call_by(hook, event)
     }
 
-    /// The same, started by this script of the agent. Its arguments are what settings and agent set.
+    /// The same, started by this script of the agent. Its arguments are the variables of settings
+    /// and agent.
     pub(super) fn call_by(&self, script: &str, event: &Value) -> Ran {
         let project = self.sandbox.path(".");
         let settings = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
@@ -65,13 +67,13 @@ impl<'a> HostileAgent<'a> {
         command.current_dir(&project);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A program that does not read everything has its reasons; what it answers is what counts.
+        // A program need not read everything; only its answer counts.
         let _ = child.stdin.take().unwrap().write_all(format!("{event}\n").as_bytes());
         Ran::from(child.wait_with_output().unwrap())
     }
 }
 
-/// What Claude Code sends at every event at which hooks can keep something from happening.
+/// Claude Code's input at every event that hooks can block.
 pub(super) fn guard_points() -> Vec<Value> {
     let names = events();
     let blocks = |name: &String| {
@@ -83,7 +85,7 @@ pub(super) fn guard_points() -> Vec<Value> {
     points
 }
 
-/// The same with every message to the user taken out: what is done, not what is said beside it.
+/// The same without messages to the user.
 pub(super) fn without_messages(ran: Ran) -> Ran {
     let Ok(Value::Object(mut reply)) = serde_json::from_str(&ran.stdout) else { return ran };
     reply.remove("systemMessage");

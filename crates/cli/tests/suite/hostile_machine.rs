@@ -1,5 +1,5 @@
-//! What else can go wrong around a session: full disks, folders that can't be written, damaged
-//! stores, agents that misbehave, a second process.
+//! Other trouble around a session: full disks, read-only folders, damaged stores, misbehaving
+//! agents, a second process.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::interrupts::Left;
 use crate::support::{Ran, Sandbox};
 
-/// A loop of five iterations, in which every turn says 20 kB and a hook 40 kB.
+/// A loop of five iterations, in which every turn prints 20 kB and a hook 40 kB.
 fn talkative() -> Sandbox {
     let said = "x".repeat(20_000);
     Sandbox::new()
@@ -31,7 +31,7 @@ fn with_agent(command: &str, more: &str) -> Sandbox {
 }
 
 /// Runs these lines of shell where file systems can be mounted; `$hookwright` is the binary. `None`
-/// where the machine does not allow that.
+/// if the machine does not allow that.
 fn in_a_mount_namespace(sandbox: &Sandbox, script: &str) -> Option<Ran> {
     let inner = sandbox.command(&[]);
     let mut command = Command::new("unshare");
@@ -99,12 +99,12 @@ fn a_store_that_was_cut_short_or_is_of_a_newer_version_is_left_alone() {
     assert_eq!(sandbox.run(&["run", "loop.yaml", "--session", "s"]).code, 0);
     let folder = sandbox.path("../.local/state/hookwright");
     let file = folder.join("store.sqlite3");
-    // What is still in its log would fix it.
+    // The content of its log would repair it.
     let log = folder.join("store.sqlite3-wal");
     let kept = fs::read(&log).ok();
     let whole = fs::read(&file).unwrap();
     let mut newer = whole.clone();
-    // Where SQLite keeps the version that a program gives its file.
+    // The offset of the version that a program gives its SQLite file.
     newer[60..64].copy_from_slice(&1_000_000_u32.to_be_bytes());
     for (bytes, said) in [(&whole[..whole.len() / 2], "damaged"), (&newer[..], "newer")] {
         fs::write(&file, bytes).unwrap();
@@ -207,7 +207,7 @@ fn an_agent_that_never_ends_is_ended_when_its_time_is_over() {
         let sandbox = with_agent("echo $$ > pid; exec sleep 1000", &runtime);
         let agent = Left::by(&sandbox, "pid");
         let ran = sandbox.run(&["run", "loop.yaml"]);
-        // A bound like the others: the session is completed, and says which bound it was.
+        // A limit like the others: the session is completed, and names the limit.
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stdout.contains("completed (max_runtime)"), "{ran:?}");
         if agent.has_run() {

@@ -1,4 +1,4 @@
-//! `hookwright import`: what is printed, and that it does what it did.
+//! `hookwright import`: its output, which behaves like the original.
 
 use serde_json::{Value, json};
 

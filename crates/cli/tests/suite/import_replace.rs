@@ -1,5 +1,5 @@
-//! `hookwright import --replace`: a native file takes the place of another system's file, and nothing is
-//! lost on the way.
+//! `hookwright import --replace`: a native file replaces another system's file, and nothing is lost
+//! on the way.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn hooks_at_start(sandbox: &Sandbox) -> usize {
     fired["hooks"].as_array().map_or(0, Vec::len)
 }
 
-/// Every file of the project, and what it holds.
+/// Every file of the project, with its content.
 fn files(sandbox: &Sandbox) -> Vec<(String, String)> {
     let entries = fs::read_dir(sandbox.path(".")).expect("a folder").flatten();
     let files = entries.filter(|entry| entry.path().is_file());
@@ -49,7 +49,7 @@ help: `hookwright import .iteratr.hooks.yml --replace` writes the native file an
     );
     let sandbox = sandbox.file("hookwright.yaml", ran.stdout);
     assert_eq!(hooks_at_start(&sandbox), 2);
-    // What nothing finds runs once.
+    // A file that is not found by itself runs once.
     let elsewhere = Sandbox::new().file("other.yml", ITERATR);
     assert_eq!(elsewhere.run(&["import", "other.yml", "--dialect", "iteratr"]).stderr, "1 hook\n");
 }
@@ -79,7 +79,7 @@ to undo: `rm hookwright.yaml && mv .iteratr.hooks.yml.before-import .iteratr.hoo
     );
     assert_eq!(hooks_at_start(&sandbox), 1);
     assert_eq!(sandbox.run(&["list"]).stderr, "1 hook in 1 file\n");
-    // Others may read it as any other new file.
+    // Others may read it like any other new file.
     let mode = |name: &str| fs::metadata(sandbox.path(name)).expect("there").permissions().mode();
     fs::write(sandbox.path("new"), "").expect("written");
     assert_eq!(mode("hookwright.yaml"), mode("new"));
@@ -92,7 +92,7 @@ fn no_backup_is_ever_overwritten() {
     let ran = sandbox.run(&["import", OLD, "--replace"]);
     assert!(ran.stdout.contains("to .iteratr.hooks.yml.before-import-2\n"), "{}", ran.stdout);
     assert_eq!(fs::read_to_string(sandbox.path(&first)).unwrap(), "mine");
-    // A link that leads nowhere is a name that is taken.
+    // A dangling link also takes a name.
     let sandbox = iteratr();
     std::os::unix::fs::symlink("nowhere", sandbox.path(&first)).expect("made");
     let ran = sandbox.run(&["import", OLD, "--replace"]);
@@ -100,7 +100,7 @@ fn no_backup_is_ever_overwritten() {
     assert!(fs::symlink_metadata(sandbox.path(&first)).unwrap().is_symlink());
 }
 
-/// Nothing may be changed; what the error says.
+/// Checks that nothing is changed, and returns the error.
 fn refused(sandbox: &Sandbox, file: &str) -> String {
     let before = files(sandbox);
     let text = fs::read_to_string(sandbox.path(file)).expect("there");

@@ -1,5 +1,5 @@
-//! Interrupts at the end of a session whose work is done: the end is put off, and `resume` comes to the
-//! same end. `session:end` is fired once, and a hook that has ended does not run again.
+//! Interrupts at the end of a finished session: the end is postponed, and `resume` reaches the same
+//! end. `session:end` is fired once, and a hook that has ended does not run again.
 
 use crate::interrupts::{Left, start, until};
 use crate::receiver::Receiver;
@@ -16,7 +16,7 @@ fn project(at_end: &str) -> Sandbox {
         .file("loop.yaml", LOOP)
 }
 
-/// A command that says which attempt it is, and hangs until there is a file `go`.
+/// A command that logs its attempt, and hangs until there is a file `go`.
 fn hangs(name: &str) -> String {
     format!(
         "'echo {name} $HOOKWRIGHT_ATTEMPT >> log; if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi'"
@@ -28,7 +28,7 @@ fn status(sandbox: &Sandbox) -> String {
     shown["session"]["status"].as_str().unwrap().to_owned()
 }
 
-/// Interrupts this command once the hook that hangs has started; it has to be 130.
+/// Interrupts this command once the hanging hook has started; its exit code must be 130.
 fn is_interrupted(sandbox: &Sandbox, arguments: &[&str], hook: &str) -> Ran {
     let left = Left::by(sandbox, "pid");
     let started = start(sandbox, arguments);
@@ -119,7 +119,7 @@ fn in_a_hook_of_the_last_iteration_that_ran_in_the_background() {
     until("the hook hangs", || slow.has_run());
     started.signal("-INT");
     assert_eq!(started.ran().code, 130);
-    // Interrupted once more before it comes to its end, it is at the same end still.
+    // After another interrupt before its end, it still reaches the same end.
     std::fs::remove_file(sandbox.path("pid")).unwrap();
     is_interrupted(&sandbox, &["resume", "s"], "slow 2");
     comes_to_its_end(&sandbox);

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin while hooks run, hooks that run the binary, and what is left of them.
+//! Ctrl-C and similar signals while hooks run, hooks that run the binary, and leftover processes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::support::{Ran, Sandbox};
 
-/// Waits for something that no event announces.
+/// Waits for a condition that no event announces.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     assert!(comes_true(holds), "waited in vain: {what}");
 }
 
-/// Whether something comes true, for which it has two minutes at least: a busy machine may keep any
-/// process waiting for many seconds.
+/// Whether a condition becomes true within at least two minutes: a busy machine may delay any
+/// process for many seconds.
 pub(crate) fn comes_true(holds: impl Fn() -> bool) -> bool {
     for _ in 0..24_000 {
         if holds() {
@@ -23,7 +23,7 @@ pub(crate) fn comes_true(holds: impl Fn() -> bool) -> bool {
     false
 }
 
-/// The binary while it runs. Whatever a test fails at, it ends with the test, and so do its hooks.
+/// The running binary. It ends with the test, and so do its hooks, even if the test fails.
 pub(crate) struct Started(Option<Child>);
 
 impl Started {
@@ -35,7 +35,7 @@ impl Started {
         assert!(signal(self.0.as_ref().unwrap(), name));
     }
 
-    /// Its first words say that it has heard us.
+    /// Waits for its first output, which shows that it got the signal.
     pub(crate) fn wait_for_first_words(&mut self, words: &[u8]) {
         let mut heard = vec![0; words.len()];
         let errors = self.0.as_mut().unwrap().stderr.as_mut().unwrap();
@@ -43,7 +43,7 @@ impl Started {
         assert_eq!(heard, words);
     }
 
-    /// Waits until these words stand on standard output.
+    /// Waits until this text is on standard output.
     pub(crate) fn wait_for_words(&mut self, words: &str) {
         let mut heard = Vec::new();
         let output = self.0.as_mut().unwrap().stdout.as_mut().unwrap();
@@ -56,7 +56,7 @@ impl Started {
         panic!("never said: {words}\n{}", String::from_utf8_lossy(&heard));
     }
 
-    /// Ends it as the kernel would when memory is short: it gets no chance to put anything away.
+    /// Kills it like the kernel when memory is short, so that it cannot clean up.
     pub(crate) fn kill(mut self) {
         let mut child = self.0.take().unwrap();
         child.kill().unwrap();
@@ -73,7 +73,7 @@ impl Drop for Started {
         let Some(mut child) = self.0.take() else {
             return;
         };
-        // Asked twice it leaves at once, hooks and all; killed it could not end them.
+        // Two signals make it exit at once with its hooks; a kill would leave them.
         for _ in 0..200 {
             if !matches!(child.try_wait(), Ok(None)) {
                 return;
@@ -96,7 +96,7 @@ fn signal(child: &Child, name: &str) -> bool {
     Command::new("kill").args([name, &pid]).status().is_ok_and(|status| status.success())
 }
 
-/// A process of a hook, whose id the hook writes into a file. It ends with the test.
+/// A process of a hook that writes its id into a file. It ends with the test.
 pub(crate) struct Left(PathBuf);
 
 impl Left {
@@ -104,12 +104,12 @@ impl Left {
         Self(sandbox.path(file))
     }
 
-    /// Whether its id is known, so that it can be looked for.
+    /// Whether its id is known, so that it can be found.
     pub(crate) fn has_run(&self) -> bool {
         self.pid().is_some()
     }
 
-    /// Whether it has ended and was collected.
+    /// Whether it has ended and was reaped.
     pub(crate) fn is_gone(&self) -> bool {
         is_gone(&self.pid().unwrap())
     }
@@ -120,8 +120,8 @@ impl Left {
     }
 }
 
-/// Runs `loop.yaml` as session `s` until a process of it has written its id into `pid`, kills the session
-/// and resumes it.
+/// Runs `loop.yaml` as session `s` until one of its processes has written its id into `pid`, kills
+/// the session and resumes it.
 pub(crate) fn killed_and_resumed(sandbox: &Sandbox, place: &str) -> Ran {
     let left = Left::by(sandbox, "pid");
     let started = start(sandbox, &["run", "loop.yaml", "--session", "s"]);
@@ -130,8 +130,8 @@ pub(crate) fn killed_and_resumed(sandbox: &Sandbox, place: &str) -> Ran {
     sandbox.run(&["resume", "s"])
 }
 
-/// Whether a process has ended and was collected. In a container without an init, the first process collects
-/// nothing, and what is left to it stays there.
+/// Whether a process has ended and was reaped. In a container without an init, the first process
+/// reaps nothing, and its adopted zombies stay.
 pub(crate) fn is_gone(pid: &str) -> bool {
     let Ok(stat) = std::fs::read_to_string(proc(pid).join("stat")) else { return true };
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -147,7 +147,7 @@ impl Drop for Left {
         let Some(pid) = self.pid() else {
             return;
         };
-        // Hooks run in the test's own folder, so an id that others were given since does not count.
+        // Hooks run in the test's own folder, so a reused id does not count.
         let runs_in = std::fs::read_link(proc(&pid).join("cwd"));
         if runs_in.is_ok_and(|folder| Some(folder.as_path()) == self.0.parent()) {
             let _ = Command::new("kill").args(["-9", &pid]).status();
@@ -194,7 +194,7 @@ fn an_interrupt_while_waiting_for_background_hooks_ends_them() {
 
 #[test]
 fn a_second_interrupt_leaves_at_once_and_still_leaves_nothing_running() {
-    // Nothing may pass a guard that had not answered; a stop traps nobody.
+    // An unanswered guard blocks; a stop is never blocked.
     for (event, code) in [("Stop", 130), ("PreToolUse", 2)] {
         let sandbox = Sandbox::with_hooks(
             "hooks: {'*': [{kill_grace: 1h, command: \"trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done\"}]}",
@@ -244,7 +244,7 @@ fn a_container_whose_session_began_outside_is_no_obstacle() {
     command.current_dir(sandbox.path(".")).env("HOME", sandbox.path(".."));
     let ran = Ran::from(command.output().unwrap());
     if ran.stderr.starts_with("unshare: ") {
-        // Not everybody may make namespaces.
+        // Not every user may create namespaces.
         return;
     }
     assert!(ran.stdout.contains("timed out after 100 ms"), "{}{}", ran.stdout, ran.stderr);
@@ -302,6 +302,6 @@ fn hooks_start_with_default_signals_whatever_we_were_started_to_ignore() {
     assert!(sandbox.path("heard").exists(), "{ran:?}");
     let ignored = std::fs::read_to_string(sandbox.path("ignored")).unwrap();
     let mask = ignored.trim().rsplit('\t').next().unwrap();
-    // Signals 32 and 33 are the C library's own, which ignores them in whatever it starts.
+    // Signals 32 and 33 belong to the C library, which ignores them in every child.
     assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 0x7fff_ffff, 0, "{ignored}");
 }

@@ -1,10 +1,10 @@
-//! What one more iteration costs that can be counted. What it costs in time is measured by benchmarks.
+//! Countable costs of one more iteration. Benchmarks measure its time.
 
 use std::process::Command;
 
 use crate::support::Sandbox;
 
-/// System calls of this kind that a session of so many iterations makes, each on a line of its own.
+/// The system calls of this kind in a session of this many iterations, one per line.
 fn calls(kind: &str, iterations: u32) -> Vec<String> {
     let sandbox = Sandbox::new()
         .file(

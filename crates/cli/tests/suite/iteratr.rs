@@ -1,11 +1,11 @@
-//! Loops with hooks in the format of iteratr: what the agent is told, to the letter.
+//! Loops with iteratr's hooks: the exact text that the agent gets.
 
 use crate::interrupts::{Left, killed_and_resumed, start, until};
 use crate::runs::{KEEPS_PROMPTS, lines, prompts, run};
 use crate::support::Sandbox;
 
-/// A loop with these hooks, whose agent keeps its prompts. Its task says where the status goes, so
-/// that nothing is added to it.
+/// A loop with these hooks, whose agent keeps its prompts. Its task names the status file, so that
+/// nothing is added to it.
 fn a_loop(hooks: &str, iterations: u32) -> Sandbox {
     with_agent(hooks, iterations, KEEPS_PROMPTS)
 }
@@ -66,7 +66,7 @@ fn raw_output_waits_in_order_stands_above_the_next_prompt_once_and_the_rest_is_d
             after(2),
         ]
     );
-    // It ran behind the last delivery.
+    // It ran after the last delivery.
     assert_eq!(lines(&sandbox, "log"), ["3"]);
 }
 
@@ -123,7 +123,7 @@ fn what_error_hooks_pipe_is_a_recovery_prompt_at_once_and_counts_as_an_iteration
         2,
         &[1],
     );
-    // Who waited for the delay would wait for a day.
+    // Waiting for the delay would take a day.
     let text = std::fs::read_to_string(sandbox.path("loop.yaml")).unwrap();
     let sandbox = sandbox.file("loop.yaml", format!("{text}delay: 24h\n"));
     let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
@@ -140,7 +140,7 @@ fn what_error_hooks_pipe_is_a_recovery_prompt_at_once_and_counts_as_an_iteration
 fn a_session_with_error_hooks_survives_also_if_they_say_nothing() {
     let sandbox = failing("  on_error: [{command: 'echo {{error}} >> log; exit 1'}]\n", 4, &[1, 3]);
     let ran = run(&sandbox, "loop.yaml", 0);
-    // Without a word of theirs there is no recovery prompt.
+    // Without output of the hooks there is no recovery prompt.
     assert_eq!(prompts(&sandbox), [1, 2, 3, 4].map(task));
     assert_eq!(lines(&sandbox, "log"), ["the agent exited with 7: broken"; 2]);
     assert!(ran.stdout.contains("\n  4 iterations, "), "{}", ran.stdout);
@@ -166,7 +166,7 @@ fn three_errors_in_a_row_end_a_session_whatever_its_hooks_are() {
 #[test]
 fn an_error_of_the_last_iteration_is_told_with_the_last_delivery() {
     let sandbox = failing("  on_error: [{command: echo fix it, pipe_output: true}]\n", 1, &[1]);
-    // The delivery has the number of the last iteration, so this agent fails there, too.
+    // The delivery has the number of the last iteration, so this agent fails there too.
     run(&sandbox, "loop.yaml", 0);
     assert_eq!(prompts(&sandbox), [task(1), format!("fix it\n\n{FAILED}")]);
 }
@@ -206,8 +206,8 @@ fn a_native_hook_that_names_the_dialect_has_its_names_and_its_texts() {
     assert_eq!(prompts(&sandbox), [task(1), "[Hook command failed: exit status 3]\n1 \n".into()]);
 }
 
-/// A session in which every point says something, and the second of three iterations fails. Whoever
-/// finds its own name in the file `hang` hangs, once.
+/// A session in which a hook at every point prints something, and the second of three iterations
+/// fails. A command that finds its own name in the file `hang` hangs once.
 fn talkative() -> Sandbox {
     let say = "if [ \"$(cat hang 2>/dev/null)\" = \"$*\" ]; then rm hang; echo $$ > pid; exec sleep 1000; fi\necho \"$*\" >> log\necho \"$*\"\n";
     let agent = "{command: 'mkdir -p ../prompts; number=$(ls ../prompts | wc -l); sh say agent $number; cat > ../prompts/$number; [ $number != 1 ] || exit 7'}";

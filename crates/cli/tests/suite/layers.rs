@@ -1,8 +1,8 @@
-//! The modules of each crate form layers: few of them depend on each other in a circle.
+//! The modules of each crate form layers: only few depend on each other in a cycle.
 //!
-//! A module is a top-level module of a crate with everything below it, and the crate's root file with
-//! what is defined there. Paths that begin at the crate (`crate::x`, or as many `super::` as lead
-//! there) make an arrow; tests make none.
+//! A module is a top-level module of a crate with everything below it, or the crate's root file
+//! with its own items. Paths that begin at the crate (`crate::x`, or as many `super::` as lead
+//! there) are dependencies; those of tests don't count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::repository;
 
-/// Modules in a circle, at most. More of them can only be understood together.
+/// Maximum size of a cycle. Its modules can only be understood together.
 const MODULES_IN_A_CIRCLE_MAX: usize = 6;
 
 /// The root file of a crate, among its modules.
@@ -76,7 +76,7 @@ fn arrows(src: &Path) -> Arrows {
         if modules.contains(module) {
             owners.extend(words(names).map(|name| (name.to_owned(), module.to_owned())));
         }
-        // What the root only passes on it does not depend on.
+        // The root does not depend on what it only re-exports.
         let uses = if before.contains("pub") { before } else { statement };
         let heads = uses.match_indices("::").filter_map(|(at, _)| words(&uses[..at]).last());
         of_root.extend(heads.filter(|head| modules.contains(*head)).map(str::to_owned));
@@ -126,7 +126,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The first names of all paths that begin at the crate, in a module so deep below it.
+/// The first names of all paths that begin at the crate, in a module at this depth.
 fn heads(code: &str, depth: usize) -> Vec<String> {
     let mut found = Vec::new();
     for start in ["crate::".to_owned(), "super::".repeat(depth)] {
@@ -146,7 +146,7 @@ fn heads(code: &str, depth: usize) -> Vec<String> {
     found
 }
 
-/// The first names of the paths in braces, behind the first of these.
+/// The first names of the paths in braces.
 fn heads_of_group(group: &str) -> Vec<String> {
     let mut depth = 0;
     let mut parts = vec![String::new()];
@@ -163,7 +163,7 @@ fn heads_of_group(group: &str) -> Vec<String> {
     parts.iter().filter_map(|part| words(part).next()).map(str::to_owned).collect()
 }
 
-/// The most modules of which each leads to each.
+/// The largest set of modules that all reach each other.
 fn largest_circle(arrows: &Arrows) -> BTreeSet<String> {
     let reached: BTreeMap<&String, BTreeSet<String>> =
         arrows.keys().map(|name| (name, reached_from(name, arrows))).collect();

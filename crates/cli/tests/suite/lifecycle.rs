@@ -1,5 +1,5 @@
-//! The way of a session through its stages and iterations: the order of its events, what hooks and
-//! agents know at each, and the files it leaves.
+//! A session's stages and iterations: the order of its events, what hooks and agents know at each,
+//! and its files.
 
 use std::process::Command;
 
@@ -180,7 +180,7 @@ fn an_agent_has_the_variables_in_its_environment_and_in_its_prompt() {
     let root = sandbox.path(".").canonicalize().unwrap();
     assert_eq!(read("env.2"), format!("{known}1 two {}\n", root.display()));
     assert_eq!(read("prompt.2"), format!("{known}$(code) ${{HOME}} ${{x:-y}} `two`\n"));
-    // The stage before is the last that has decided.
+    // The stage before is the last one that has decided.
     assert!(read("env.1").starts_with("s two three 1/3 stop failed\n"), "{}", read("env.1"));
 }
 
@@ -230,7 +230,7 @@ fn changed_files_are_those_of_the_iteration_committed_or_not_in_git_and_outside(
             git(&sandbox, &["commit", "-qm", "first"]);
         }
         run(&sandbox, "loop.yaml", 0);
-        // Neither the session's own files nor what hooks wrote meanwhile.
+        // Neither the session's own files nor those that hooks wrote meanwhile.
         assert_eq!(lines(&sandbox, "../log"), ["committed gone new old", "new"], "git: {is_git}");
     }
 }
@@ -311,7 +311,7 @@ fn a_loop_can_switch_the_users_hooks_off_for_its_stage() {
             "prompt: p\nagent: {command: 'true'}\ndisable_global_hooks: true\nmax_iterations: 1\n",
         );
     run(&sandbox, "loop.yaml", 0);
-    // A stop can be blocked, so the user's hooks stay there.
+    // A stop can be blocked, so the user's hooks still run there.
     assert_eq!(lines(&sandbox, "log"), ["session:stop"]);
 }
 
@@ -335,7 +335,7 @@ stages:
         read("stage-00-plan/iterations/001/status.json"),
         json!({"decision": "continue", "summary": "done"})
     );
-    // What the agent wrote itself stays.
+    // The agent's own file stays.
     assert_eq!(of_session(&sandbox, "stage-01-work/iterations/001/output.md"), "mine\n");
     let folder = sandbox.path(".hookwright/sessions/s").display().to_string();
     let mut context = read("stage-01-work/iterations/001/context.json");

@@ -1,5 +1,5 @@
-//! The program in the form that is shipped: linked statically and at fixed addresses. It starts more quickly so,
-//! and `hostile/libraries.rs` shows what else is gained.
+//! The program as shipped: linked statically and at fixed addresses. It starts faster, and
+//! `hostile/libraries.rs` shows the other advantage.
 
 use crate::network::Network;
 use crate::support::Sandbox;
@@ -16,7 +16,7 @@ fn the_program_needs_no_loader_and_no_relocations() {
     let number = |at: usize, bytes: usize| {
         program[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
     };
-    // ELF(5), 64 bits: the type of file, and the parts into which it is loaded.
+    // ELF(5), 64 bits: the type of the file, and its loadable segments.
     const AT_FIXED_ADDRESSES: usize = 2;
     const RELOCATIONS: usize = 2;
     const LOADER: usize = 3;

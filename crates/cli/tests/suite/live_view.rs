@@ -1,5 +1,5 @@
-//! The live view of `run` on a real terminal: the binary in a shell in tmux, and what stands on the
-//! screen and above it.
+//! The live view of `run` on a real terminal: the binary in a shell in tmux, and the content of the
+//! screen and the scrollback.
 
 mod tmux;
 
@@ -11,8 +11,8 @@ use crate::receiver::Receiver;
 use crate::support::{Sandbox, this_user};
 use tmux::{Tmux, WHOLE};
 
-/// A project whose agent says hello in each iteration and goes on when something is written into the
-/// pipe `go`.
+/// A project whose agent prints hello in each iteration and continues when something is written
+/// into the pipe `go`.
 fn project(iterations: u32, hooks: &str) -> Sandbox {
     let sandbox = Sandbox::new().file(
         "loop.yaml",
@@ -28,7 +28,7 @@ fn project(iterations: u32, hooks: &str) -> Sandbox {
     sandbox
 }
 
-/// Lets the agent go on, with this as its last words.
+/// Lets the agent continue, with this as its last output.
 fn go(sandbox: &Sandbox, words: &str) {
     let mut pipe = std::fs::OpenOptions::new().write(true).open(sandbox.path("go")).unwrap();
     writeln!(pipe, "{words}").unwrap();
@@ -36,7 +36,7 @@ fn go(sandbox: &Sandbox, words: &str) {
 
 const RUN: &str = "hookwright run loop.yaml --session one";
 
-/// A terminal of this size in which this was typed, as soon as the view shows what the agent says.
+/// A terminal of this size in which this was typed, once the view shows the agent's output.
 fn started(sandbox: &Sandbox, columns: u32, rows: u32, command: &str) -> Tmux {
     let tmux = Tmux::start(sandbox, columns, rows);
     tmux.types(command);
@@ -44,13 +44,13 @@ fn started(sandbox: &Sandbox, columns: u32, rows: u32, command: &str) -> Tmux {
     tmux
 }
 
-/// The shell says how the last command ended.
+/// Checks the exit code of the last command, which the shell prints.
 fn ended_with(tmux: &Tmux, code: i32) {
     tmux.types("echo ended with $?");
     tmux.wait_for(&format!("ended with {code}"));
 }
 
-/// A hook that asks a person when the stage is over.
+/// A hook that asks a person when the stage is complete.
 fn gate(receiver: &Receiver) -> String {
     let url = receiver.url();
     format!(
@@ -59,8 +59,8 @@ fn gate(receiver: &Receiver) -> String {
     )
 }
 
-/// What the agent printed, as it stands there by now; lines that the terminal broke are one again.
-/// Nothing of the view stands between.
+/// The agent's output so far; lines that the terminal broke are joined again. No line of the view
+/// is between.
 fn printed_by_agent(tmux: &Tmux) -> Vec<String> {
     let all = tmux.captured(&["-J"]);
     for of_the_view in ["──", "▸", "│", "p pause", "p s o i ?"] {
@@ -246,7 +246,7 @@ fn a_no_leaves_the_question_as_it_is() {
     }
     let (_, waiting) = sandbox.json(&["approvals", "--json"]);
     let id = waiting[0]["id"].as_str().unwrap().to_owned();
-    // Answered elsewhere, it is gone from the view.
+    // A question that was answered elsewhere disappears from the view.
     tmux.press("a");
     tmux.wait_for("sure? y/n");
     assert_eq!(sandbox.run(&["approve", &id]).code, 0);
@@ -446,7 +446,7 @@ fn a_session_whose_terminal_goes_away_ends_as_if_interrupted() {
 #[test]
 fn where_no_shell_could_go_on_with_it_ctrl_z_does_nothing() {
     let sandbox = project(1, "");
-    // Nobody above it has another job: the system would not stop it either.
+    // Without a shell with job control above it, the system would not stop it either.
     let tmux = started(&sandbox, 80, 24, &format!("exec {RUN}"));
     tmux.press("C-z");
     tmux.press("?");

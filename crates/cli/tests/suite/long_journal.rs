@@ -1,12 +1,13 @@
-//! A session whose journal is longer than any real one: a short session, and one of its iterations made longer.
+//! A session with a longer journal than any real one: a short session with one iteration made
+//! longer.
 
 use hookwright_store::{Append, Commit, JournalKey, SqliteStore, Store, entries, limits};
 use serde_json::Value;
 
 use crate::support::Sandbox;
 
-/// Runs a session `long` of one iteration with one hook, and writes so many entries more into its journal: hooks
-/// that ended, and hooks that never did.
+/// Runs a session `long` of one iteration with one hook, and adds this many entries to its journal:
+/// hooks that ended, and hooks that never did.
 pub(crate) fn run_long_session(entries_more: usize) -> Sandbox {
     let sandbox = Sandbox::new()
         .file(

@@ -1,4 +1,4 @@
-//! What hooks may cost the process that runs them.
+//! The memory that hooks may cost the process that runs them.
 
 use std::fs;
 use std::io::Read;
@@ -32,7 +32,8 @@ fn a_journal_of_any_length_is_shown_without_keeping_all_of_it() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut shown = Vec::new();
-    // The iteration is written when all of it was read, and does not fit into a pipe: the rest waits for us.
+    // The iteration's event is written when all output was read, and does not fit into a pipe, so
+    // the rest waits.
     while !shown.windows(18).any(|part| part == b"\"kind\":\"iteration\"") {
         let mut bytes = [0; 1024];
         let read = stdout.read(&mut bytes).unwrap();

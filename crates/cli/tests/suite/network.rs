@@ -1,13 +1,13 @@
-//! [`Network`]: a network of its own for the binary, with files in `/etc` as a test wants them, a DNS
-//! server at 127.0.0.1 and a receiver of webhooks. It needs namespaces of Linux, but no rights.
+//! [`Network`]: a separate network for the binary, with a test's own files in `/etc`, a DNS server
+//! at 127.0.0.1 and a receiver of webhooks. It needs Linux namespaces, but no privileges.
 
 use std::process::Command;
 
 use crate::support::{Ran, Sandbox};
 use crate::wanted;
 
-/// Makes the network and runs what its arguments say in it. Prints what the receiver got, as lines, and ends
-/// as the command did.
+/// Creates the network and runs its arguments in it. Prints what the receiver got, as lines, and
+/// returns the command's exit code.
 const SCRIPT: &str = r##"
 import fcntl, http.server, socket, struct, subprocess, sys, threading
 
@@ -66,14 +66,14 @@ impl<'a> Network<'a> {
         Self { sandbox, files: Vec::new() }
     }
 
-    /// The text of this file of `/etc`.
+    /// Sets the text of this file in `/etc`.
     pub(crate) fn file(mut self, name: &'static str, text: &'a str) -> Self {
         self.files.push((name, text));
         self
     }
 
-    /// Runs the binary there: how it ended, and on standard output what the receiver got. `None` where
-    /// those who run the tests have said that there are no namespaces.
+    /// Runs the binary there: its result, and on standard output what the receiver got. `None` if
+    /// the test run was told that there are no namespaces.
     pub(crate) fn run(&self, arguments: &[&str]) -> Option<Ran> {
         if wanted::namespaces_are_left_out() {
             return None;

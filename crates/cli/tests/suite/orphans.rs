@@ -1,9 +1,9 @@
-//! What hooks and agents leave behind when it ends: nothing, not even a zombie.
+//! Hooks and agents leave nothing behind when the binary ends, not even a zombie.
 
 use crate::support::Sandbox;
 
-/// A shell function that prints how many zombies are children of the binary, as soon as there is none, or after a
-/// minute.
+/// A shell function that prints how many zombies are children of the binary, as soon as there is
+/// none, or after a minute.
 const ZOMBIES: &str = r#"
 zombies() {
   for _ in $(seq 600); do
@@ -53,7 +53,7 @@ fn the_number_of_zombies_does_not_grow_with_the_number_of_hooks() {
         );
     let ran = sandbox.run(&["run", "loop.yaml"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    // No hook's end was taken from it.
+    // No hook's exit status was lost.
     assert!(!ran.stdout.contains("failed"), "{ran:?}");
     assert_eq!(std::fs::read_to_string(sandbox.path("left")).unwrap(), "0\n");
 }

@@ -6,8 +6,8 @@ use crate::support::Sandbox;
 const FRAME: &str = "Output of this session's hooks since your last turn. This is not a new task: \
      use it where it matters for the task below, and fix what it says is broken.";
 
-/// A loop with these hooks, whose agent keeps its prompts. Its task says where the status goes, so
-/// that nothing is added to it.
+/// A loop with these hooks, whose agent keeps its prompts. Its task names the status file, so that
+/// nothing is added to it.
 fn a_loop(hooks: &str, iterations: u32) -> Sandbox {
     Sandbox::with_hooks(&format!("hooks: {{{hooks}}}")).file(
         "loop.yaml",
@@ -70,7 +70,7 @@ fn a_failed_hook_pipes_how_it_failed_and_what_it_printed() {
     assert!(second.ends_with(&task(2)), "{second}");
 }
 
-/// A loop of an agent that fails whenever there is a file `fail`, counting down.
+/// A loop whose agent fails while there is a file `fail`, counting down.
 fn failing(hooks: &str, fails: &[u32], iterations: u32) -> Sandbox {
     let fails: Vec<String> = fails.iter().map(u32::to_string).collect();
     Sandbox::with_hooks(&format!("hooks: {{{hooks}}}")).file(
@@ -95,7 +95,7 @@ fn an_error_whose_hooks_pipe_sends_a_recovery_prompt_that_counts() {
         prompts[1]
     );
     assert!(prompts[1].ends_with(&task(2)), "{}", prompts[1]);
-    // The error is told once.
+    // The error is reported once.
     assert_eq!(prompts[2], task(3));
     assert!(ran.stdout.contains("\n  3 iterations, "), "{}", ran.stdout);
 }

@@ -1,4 +1,4 @@
-//! What `run` finds, and what it says before anything starts.
+//! What `run` finds, and what it prints before anything starts.
 
 use crate::runs::{KEEPS_PROMPTS, prompts, run};
 use crate::support::{Ran, Sandbox};
@@ -119,7 +119,7 @@ fn the_agent_is_the_loops_the_command_lines_or_the_projects() {
     }
 }
 
-/// What stands on standard error when a loop of this text is run, and nothing else has happened.
+/// Standard error of a run of this loop that must not start anything.
 fn refused(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run(arguments);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);

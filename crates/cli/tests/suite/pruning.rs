@@ -1,4 +1,4 @@
-//! `sessions prune`: killed anywhere, the next one finishes it; what it deletes leaves the disk.
+//! `sessions prune`: the next one completes a killed one; deleted data leave the disk.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -29,7 +29,7 @@ fn journal(sandbox: &Sandbox, name: &str) -> JournalKey {
     JournalKey { project: project(sandbox), session: name.to_owned() }
 }
 
-/// A record of a session that is over.
+/// A record of an ended session.
 fn put(sandbox: &Sandbox, name: &str, status: &str, parent: Option<&str>) -> Put {
     let parent = parent.map_or(String::new(), |parent| {
         format!(r#", "parent": {{"session": "{parent}", "hook": "review"}}"#)
@@ -98,7 +98,7 @@ fn a_prune_that_was_killed_leaves_whole_sessions_and_the_next_one_finishes_it() 
         }
         let mut command = sandbox.command(&["sessions", "prune", "--keep", "0", "--yes"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // It is killed behind one of its commits, at a moment that is not the same each time.
+        // It is killed after one of its commits, at a random moment.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let wanted = 1 + (random >> 33) as usize % (SESSIONS - 10);
         let mut is_over = false;
@@ -122,7 +122,7 @@ fn a_prune_that_was_killed_leaves_whole_sessions_and_the_next_one_finishes_it() 
             let of_child = status(&format!("{name}--review"));
             match status(name).as_deref() {
                 None => assert_eq!((entries, files, of_child), (0, 0, None), "{name}, {random}"),
-                // It can be resumed, so it has to be whole.
+                // It can be resumed, so it must be complete.
                 Some("interrupted") => {
                     let whole = (ENTRIES, 4, Some("interrupted".to_owned()));
                     assert_eq!((entries, files, of_child), whole, "{name}, {random}");
@@ -132,7 +132,7 @@ fn a_prune_that_was_killed_leaves_whole_sessions_and_the_next_one_finishes_it() 
         }
     }
     assert!(killed_within > 0, "every prune was over before it was killed");
-    // Whatever the next one is about.
+    // Whatever the next one selects.
     let next = ["sessions", "prune", "--keep", "1000", "--yes"];
     let ran = sandbox.run(&next);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -177,7 +177,7 @@ fn a_session_with_more_children_than_fit_into_a_commit_is_deleted() {
     let numbers: Vec<usize> = (0..11_000).collect();
     for numbers in numbers.chunks(5_000) {
         let child = |number: &usize| {
-            // Every second one was started by a hook of the one before it.
+            // A hook of each odd session started the next one.
             let parent = match number % 2 {
                 0 => "parent".to_owned(),
                 _ => format!("child-{}", number - 1),

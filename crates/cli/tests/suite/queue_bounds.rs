@@ -1,13 +1,13 @@
-//! What a queue's work may cost.
+//! Limits of a queue's cost.
 
 use crate::queues::command;
 use crate::runs::{lines, run};
 use crate::support::Sandbox;
 
-/// A log line for every event, with the piece of work.
+/// A log line for every event, with the work item.
 const LOG: &str = "hooks: {'*': [{id: log, await: true, command: 'echo \"$EVENT $ISSUE_TITLE\" | sed \"s/ $//\" >> log'}]}";
 
-/// Closes what a queue's command prints, and says that it has cost two dollars.
+/// Closes a work item of a command's queue, and reports a cost of two dollars.
 const COSTS: &str = "touch \"$ISSUE_TITLE.closed\"; echo agent >> log; echo '{\"decision\": \"stop\", \"usage\": {\"cost_usd\": 2}}' > $STATUS";
 
 /// A project whose loop finds `a` and, if there are two, `b` to do, in a source of this kind.
@@ -32,7 +32,7 @@ fn queue(kind: &str, pieces: &[&str]) -> Sandbox {
     sandbox
 }
 
-/// The events of one piece of work.
+/// The events of one work item.
 fn execution(piece: &str) -> Vec<String> {
     let before = ["execution:pre_start", "execution:post_start", "iteration:start"];
     let after = ["iteration:complete", "execution:pre_end", "execution:post_end"];

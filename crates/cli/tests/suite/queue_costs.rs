@@ -1,5 +1,5 @@
-//! What choosing the next piece of work looks at: of a folder of issues the names, and of the files only the
-//! one that is taken.
+//! What choosing the next work item reads: the names of a folder of issues, and only the file that
+//! is taken.
 
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::queues::command;
 use crate::runs::{lines, run};
 use crate::support::Sandbox;
 
-/// Beside the project, so that nothing else looks at it.
+/// Beside the project, so that nothing else reads it.
 const ISSUES: &str = "termination: {type: queue, source: {issues: ../issues}}\n";
 
 fn issues(count: u32, agent: &str, most: u32) -> Sandbox {
@@ -26,7 +26,7 @@ fn issues(count: u32, agent: &str, most: u32) -> Sandbox {
     })
 }
 
-/// Tells what is opened in a folder.
+/// Records what is opened in a folder.
 struct Opened {
     watch: OwnedFd,
 }
@@ -40,7 +40,7 @@ impl Opened {
         Self { watch }
     }
 
-    /// The names that were opened since, and how often the folder itself was.
+    /// The names that were opened, and how often the folder itself was.
     fn names(self) -> (BTreeSet<String>, usize) {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(self.watch, &mut buffer);
@@ -55,7 +55,7 @@ impl Opened {
     }
 }
 
-/// Waits until the next change of a folder is sure to get another time than the last one.
+/// Waits until the folder's next change is certain to get another modification time.
 fn settle(sandbox: &Sandbox, folder: &str) {
     let changed = sandbox.path(folder).metadata().unwrap().modified().unwrap();
     let age = || SystemTime::now().duration_since(changed).unwrap_or_default();
@@ -69,7 +69,7 @@ fn no_file_of_another_issue_is_opened() {
     run(&sandbox, "loop.yaml", 0);
     let (names, _) = opened.names();
     assert_eq!(names, ["1-x.md", "2-x.md", "3-x.md"].map(str::to_owned).into());
-    // Nor when a session goes on where another one ended.
+    // Nor when a session continues where another one ended.
     let opened = Opened::below(&sandbox, "../issues");
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -88,7 +88,7 @@ fn a_folder_is_listed_again_only_when_it_has_changed() {
     };
     let few = listings(2, "true");
     assert_eq!(listings(12, "true"), few);
-    // Another text is no change of the folder.
+    // A changed file is not a change of the folder.
     assert_eq!(listings(12, "echo more >> ../issues/20-x.md"), few);
     assert!(listings(12, "echo > ../issues/1$ISSUE_NUMBER-new.md") > few);
 }

@@ -1,4 +1,4 @@
-//! Loops that work off a queue: issues in a folder, what a command prints, tasks.
+//! Loops with a queue: issues in a folder, a command's output, tasks.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::support::{Ran, Sandbox};
 
 const ISSUES: &str = "termination: {type: queue, source: {issues: issues/}}\n";
 
-/// A log line for every event, with what is known of the piece of work.
+/// A log line for every event, with the work item.
 const LOG: &str = "'*': [{id: log, await: true, command: 'echo \"$EVENT $ISSUE_NUMBER $ITERATION\" | tr -s \" \" >> log'}]";
 
-/// A project with three issues and a loop that works them off with this agent.
+/// A project with three issues and a loop that works on them with this agent.
 fn issues(hooks: &str, agent: &str) -> Sandbox {
     Sandbox::with_hooks(&format!("hooks: {{{hooks}}}"))
         .file("issues/1-first.md", "# The first\n\nDo it.\n")
@@ -26,7 +26,7 @@ pub(crate) fn command(text: &str) -> String {
     format!("{{command: {}}}", serde_json::to_string(text).unwrap())
 }
 
-/// State and reason of each issue, as `status --json` says.
+/// State and reason of each issue, from `status --json`.
 fn states(sandbox: &Sandbox) -> Vec<(u64, String, Value)> {
     let (code, status) = sandbox.json(&["status", "--json"]);
     assert_eq!(code, 0);
@@ -73,7 +73,7 @@ fn each_issue_is_an_execution_in_the_order_of_the_numbers() {
         std::fs::read_to_string(sandbox.path("issues/1-first.md")).unwrap(),
         "# The first\n\nDo it.\n"
     );
-    // Nothing is left to do for the next one.
+    // The next one has nothing left to do.
     let again = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(again.stdout.contains("completed after 0 iterations"), "{}", again.stdout);
@@ -165,7 +165,7 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
         ]
     );
     assert!(ran.stdout.contains("  issue 1: blocked after "), "{}", ran.stdout);
-    // Who looks at the last lines only sees that not all of it is done.
+    // The last lines alone must show that not everything is done.
     let summary =
         "session s: completed\n  2 iterations, work: 1 blocked, 1 done, 1 failed, hooks: ";
     assert!(ran.stdout.contains(summary), "{}", ran.stdout);
@@ -254,7 +254,7 @@ fn after_a_failure_the_next_issue_follows_but_three_in_a_row_end_the_session() {
         "{}",
         ran.stdout
     );
-    // What became of them is settled; the rest is worked on.
+    // Finished ones stay finished; the rest is worked on.
     let resumed = sandbox.run(&["resume", "s"]);
     assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
     assert_eq!(lines(&sandbox, "log"), ["agent 1", "agent 2", "agent 10", "agent 20"]);
@@ -288,7 +288,7 @@ fn bounds_leave_the_rest_open_and_are_named() {
     assert!(ran.stdout.contains("max_iterations after 2 iterations"), "{}", ran.stdout);
     assert_eq!(words(&sandbox), ["1 done", "2 done", "10 open"]);
     assert_eq!(lines(&sandbox, "log"), ["2 of 3 max_iterations"]);
-    // A bound in the middle of one leaves it open too.
+    // A limit that is reached in the middle of one leaves it open too.
     let sandbox = issues("", "{script: turns.yaml}")
         .file("turns.yaml", "turns: [[{status: {decision: continue}}]]")
         .file("loop.yaml", "prompt: p\nagent: {script: turns.yaml}\nmax_iterations: 4\ntermination: {type: queue, source: {issues: issues}, per_item: 3}\n");
@@ -322,7 +322,7 @@ fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
     let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     until("the agent runs", || agent.has_run());
     assert_eq!(words(&sandbox), ["1 done", "2 active", "10 open"]);
-    // Another session takes what is left, and not the same.
+    // Another session takes the rest, not the same.
     let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
     assert_eq!(words(&sandbox), ["1 done", "2 active", "10 done"]);
@@ -462,7 +462,7 @@ termination: {type: queue, source: {command: 'cat open'}}
 ",
         );
     let ran = run(&sandbox, "loop.yaml", 0);
-    // One that failed is not tried again, one that is still open is.
+    // A failed one is not retried, an open one is.
     assert_eq!(
         lines(&sandbox, "log"),
         ["fix $(touch pwned) true", "broken one false", "twice true", "twice true"]
@@ -490,7 +490,7 @@ fn what_a_dead_session_left_of_its_queues_command_is_ended_before_it_goes_on() {
 
 #[test]
 fn a_title_reaches_the_agent_also_where_no_environment_can_hold_it() {
-    // Markdown puts the same in the place of a NUL.
+    // Markdown replaces a NUL in the same way.
     let seen = "echo \"$ISSUE_TITLE\" >> seen; touch closed";
     for queue in ["{issues: issues/}", "{command: '[ -e closed ] || printf \"a\\0b\"'}"] {
         for prompt in ["stdin", "argument"] {
@@ -505,7 +505,7 @@ fn a_title_reaches_the_agent_also_where_no_environment_can_hold_it() {
             assert_eq!(lines(&sandbox, "seen"), ["a\u{fffd}b"], "{queue} {prompt}");
         }
     }
-    // What is too long is in a file, as for hooks.
+    // A text that is too long is in a file, as for hooks.
     let title = "x".repeat(100 * 1024);
     let agent = command(
         "printf %s \"$ISSUE_TITLE\" > short; cat \"$ISSUE_TITLE_FILE\" > long; cmp long \"$HOOKWRIGHT_ISSUE_TITLE_FILE\"",
@@ -598,14 +598,14 @@ fn an_issue_that_becomes_faulty_meanwhile_is_left_out_and_told_and_the_others_ar
     ] {
         assert_eq!(ran.stdout.matches(said).count(), 1, "{said}: {}", ran.stdout);
     }
-    // Whoever looks sees the others, and what is wrong.
+    // `status` shows the others, and the fault.
     assert_eq!(words(&sandbox), ["1 done", "10 done"]);
     let (_, status) = sandbox.json(&["status", "--json"]);
     assert_eq!(status["work"]["problems"].as_array().map(Vec::len), Some(2), "{status}");
     let shown = sandbox.run(&["status"]).stdout;
     let said = "some issues cannot be read: two issues have the number 2: issues/02-again.md and ";
     assert!(shown.contains(said), "{shown}");
-    // Nothing new is started with them.
+    // No new session starts with them.
     let ran = run(&sandbox, "loop.yaml", 1);
     assert!(ran.stderr.contains("two issues have the number 2"), "{}", ran.stderr);
 }

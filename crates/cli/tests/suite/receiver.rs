@@ -1,4 +1,4 @@
-//! A small receiver that stands in for a chat or a paging service: a real socket, in a thread.
+//! A small receiver in place of a chat or paging service: a real socket, in a thread.
 
 pub(crate) mod tls;
 
@@ -19,12 +19,12 @@ pub(crate) struct Receiver {
 struct State {
     got: Vec<Received>,
     reply: String,
-    /// Connections that are kept without an answer.
+    /// Connections that are kept open without an answer.
     held: Vec<TcpStream>,
     holds: bool,
 }
 
-/// One request as it arrived.
+/// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Received {
     /// The same for all attempts.
@@ -55,7 +55,7 @@ impl Receiver {
         self
     }
 
-    /// From now on takes requests and answers none, or answers again.
+    /// Starts or stops leaving requests unanswered.
     pub(crate) fn hold(&self, holds: bool) {
         self.state.lock().unwrap().holds = holds;
     }
@@ -69,7 +69,7 @@ impl Receiver {
         self.state.lock().unwrap().got.clone()
     }
 
-    /// Waits until so many have arrived, and gives the last.
+    /// Waits until this many have arrived, and returns the last.
     pub(crate) fn wait_for(&self, number: usize) -> Received {
         until("the request has arrived", || self.got().len() >= number);
         self.got()[number - 1].clone()
@@ -123,7 +123,7 @@ fn read(stream: &mut TcpStream) -> Option<(String, String)> {
     }
 }
 
-/// Answers at a callback's address, as a chat would, and gives the status.
+/// Answers at a callback's address, as a chat would, and returns the status.
 pub(crate) fn post(url: &str, body: &str) -> u16 {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();

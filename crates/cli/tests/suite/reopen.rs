@@ -1,10 +1,10 @@
-//! `hookwright reopen` where several folders have issues.
+//! `hookwright reopen` with several folders of issues.
 
 use serde_json::json;
 
 use crate::support::{Ran, Sandbox};
 
-/// Two folders with an issue 1 each, which have both failed.
+/// Two folders with a failed issue 1 each.
 fn two_folders() -> Sandbox {
     let mut sandbox = Sandbox::new();
     for folder in ["bugs", "issues"] {

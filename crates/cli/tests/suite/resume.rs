@@ -1,4 +1,4 @@
-//! Sessions that were interrupted, have failed or were aborted, and how they go on.
+//! Sessions that were interrupted, failed or aborted, and how they continue.
 
 use std::path::Path;
 
@@ -75,7 +75,7 @@ fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resum
     }
 }
 
-/// A session whose agent ignores every signal until it may go.
+/// A session whose agent ignores every signal until it may end.
 fn with_a_stubborn_agent() -> Sandbox {
     Sandbox::with_hooks(&format!("hooks: {{{LOG}}}")).file(
         "loop.yaml",
@@ -118,7 +118,7 @@ fn interrupted_twice_it_leaves_at_once_with_nothing_running_and_can_be_resumed()
     std::fs::write(sandbox.path("go"), "").unwrap();
     let ran = resume(&sandbox, 0);
     assert!(ran.stdout.contains("iteration 1: the agent works (attempt 2)"), "{}", ran.stdout);
-    // It was cut off and had not ended, so it does not start anew.
+    // It was cut off and had not ended, so it does not start again.
     assert_eq!(logged(&lines(&sandbox, "log"), "session:start").len(), 1);
 }
 
@@ -162,7 +162,7 @@ fn an_interrupt_while_the_stop_is_asked_for_asks_again() {
 fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
     let hangs = "if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi";
     for (hook, agent, rest, log) in [
-        // At its start: it had ended, so it starts anew.
+        // At its start: it had ended, so it starts again.
         (
             format!("session:start: [{{await: true, command: 'echo start $HOOKWRIGHT_ATTEMPT $SOURCE >> log; {hangs}'}}]"),
             "echo agent >> log".to_owned(),
@@ -206,7 +206,7 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
         if rest.is_empty() {
             resume(&sandbox, 0);
         } else {
-            // Nobody waits for so long twice.
+            // The long delay is not needed a second time.
             let text = std::fs::read_to_string(sandbox.path("loop.yaml")).unwrap();
             std::fs::write(sandbox.path("loop.yaml"), text.replace(rest, "")).unwrap();
             let ran = sandbox.run(&["resume", "s", "--reload"]);
@@ -259,7 +259,7 @@ fn the_iteration_that_failed_is_done_again_and_told_why() {
         "prompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'cat > prompt; echo agent $ITERATION $HOOKWRIGHT_ATTEMPT >> log; [ $ITERATION = 1 ] || [ -e go ] || { echo no key >&2; exit 1; }'}\n",
     );
     run(&sandbox, "loop.yaml", 5);
-    // It may fail again: that is a failure of its own, with its own hooks.
+    // It may fail again: that is a separate failure, with its own hooks.
     let before = lines(&sandbox, "log").len();
     resume(&sandbox, 5);
     assert_eq!(
@@ -329,7 +329,7 @@ fn a_stop_that_was_blocked_stays_answered() {
     assert!(!told.contains("not yet 1"), "{told}");
 }
 
-/// A pipeline that fails in its second stage as long as there is no file `go`.
+/// A pipeline that fails in its second stage until there is a file `go`.
 fn failing_pipeline() -> Sandbox {
     Sandbox::with_hooks("hooks: {iteration:complete: [{await: true, command: echo project >> log}]}")
         .file("pipeline.yaml", "stages: [{loop: one}, {loop: two}]")
@@ -370,7 +370,7 @@ fn reload_takes_the_files_as_they_are_now_and_keeps_them() {
     assert_eq!(elsewhere.code, 3, "{}{}", elsewhere.stdout, elsewhere.stderr);
     assert!(elsewhere.stdout.contains("resumed for the 1st time, configuration reloaded"));
     assert_eq!(lines(&sandbox, "log"), ["one", "project", "new", "changed"]);
-    // From now on this is what it was begun with.
+    // From now on this is the session's configuration.
     std::fs::write(
         sandbox.path("hookwright.yaml"),
         "hooks: {session:end: [{await: true, command: echo newest >> log}]}",

@@ -1,4 +1,4 @@
-//! What `run` prints, for people and for programs, and what nobody gets to see.
+//! What `run` prints, for people and for programs, and what it hides.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::{events, lines, of_session, run};
 use crate::support::Sandbox;
 
-/// Without durations and times, and with one blank where there are several.
+/// Without durations and times, and with single spaces.
 fn timeless(text: &str) -> String {
     let text = crate::docs::timeless(text);
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -165,7 +165,7 @@ fn json_is_run_events_alone_one_a_line() {
             "session:end",
         ]
     );
-    // The summary is talk.
+    // The summary goes to standard error.
     assert!(ran.stderr.starts_with("session s: completed"), "{}", ran.stderr);
 }
 
@@ -182,7 +182,7 @@ fn a_reader_that_goes_away_does_not_end_a_session() {
     assert_eq!(lines(&sandbox, "turns").len(), 3);
 }
 
-/// A secret's value, as nothing but the hook that names it may see it.
+/// A secret's value, which only the hook that names it may see.
 const VALUE: &str = "hunter22/hunter22";
 
 fn with_secret(sandbox: Sandbox) -> Sandbox {
@@ -211,7 +211,7 @@ fn an_agent_gets_no_secret_though_hooks_do() {
 
 #[test]
 fn what_agents_print_or_write_as_status_hides_secrets() {
-    // An agent can read the user's files, so it may come upon one.
+    // An agent can read the user's files, so it may find a secret.
     let stolen = "S=$(sed s/KEY=// ../.config/hookwright/secrets.env)";
     for (agent, code) in [
         (

@@ -1,4 +1,4 @@
-//! What tests of `run` and `resume` share: agents that keep their prompts, hooks that keep a log.
+//! Shared by the tests of `run` and `resume`: agents that keep their prompts, hooks that log.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ pub(crate) fn lines(sandbox: &Sandbox, file: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The prompts that agents of the kind [`KEEPS_PROMPTS`] were given, in order.
+/// The prompts of agents of the kind [`KEEPS_PROMPTS`], in order.
 pub(crate) fn prompts(sandbox: &Sandbox) -> Vec<String> {
     let mut prompts = Vec::new();
     while let Ok(text) = fs::read_to_string(sandbox.path(&format!("../prompts/{}", prompts.len())))
@@ -24,12 +24,12 @@ pub(crate) fn prompts(sandbox: &Sandbox) -> Vec<String> {
     prompts
 }
 
-/// What one event's line of hooks that write `$EVENT …` into `log` says behind the name.
+/// The rest of each line `$EVENT …` of one event in `log`.
 pub(crate) fn logged<'a>(log: &'a [String], event: &str) -> Vec<&'a str> {
     log.iter().filter_map(|line| line.strip_prefix(event)?.strip_prefix(' ')).collect()
 }
 
-/// Runs a session called `s` to its end, which has to be this one.
+/// Runs a session called `s`, which must end with this exit code.
 pub(crate) fn run(sandbox: &Sandbox, file: &str, code: i32) -> Ran {
     let ran = sandbox.run(&["run", file, "--session", "s"]);
     assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);

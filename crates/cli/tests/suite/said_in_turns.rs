@@ -1,4 +1,4 @@
-//! What an agent was told and what it said is kept for each iteration, and shown.
+//! An agent's prompt and output are kept for each iteration, and shown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::runs::{of_session, run};
 use crate::serve::Serve;
 use crate::support::Sandbox;
 
-/// A loop of two iterations, whose agent repeats what it is told and complains.
+/// A loop of two iterations, whose agent repeats its prompt and prints to standard error.
 fn a_loop(hooks: &str) -> Sandbox {
     Sandbox::with_hooks(&format!("hooks: {{{hooks}}}")).file(
         "loop.yaml",
@@ -30,7 +30,7 @@ fn the_prompt_and_what_the_agent_said_are_kept_for_each_iteration_and_shown() {
     let mut lines: Vec<&str> = said.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["I was told: task 2{}", "oh"]);
-    // What it left for others is something else.
+    // Its `output.md` is a different file.
     assert_eq!(of_session(&sandbox, &format!("{folder}/002/output.md")), "written\n");
     let shown = sandbox.run(&["sessions", "show", "s", "--iteration", "1"]).stdout;
     assert!(shown.starts_with("s, stage 1 work\niteration 1: continue, "), "{shown}");
@@ -134,7 +134,7 @@ fn a_final_delivery_is_shown_counted_or_raw() {
     let shown = raw.run(&["sessions", "show", "s", "--iteration", "final"]).stdout;
     assert!(shown.starts_with("s, stage 1 work\nfinal delivery: "), "{shown}");
     assert!(shown.contains("\nprompt:\n    raw\n\nthe agent's output:\n"), "{shown}");
-    // Those of the last iteration are still its own.
+    // Those of the last iteration stay its own.
     let shown = raw.run(&["sessions", "show", "s", "--iteration", "2"]).stdout;
     assert!(shown.contains("    task 2{}\n"), "{shown}");
     let serve = Serve::start(&raw, &["--port", "0"]);
@@ -219,7 +219,7 @@ fn files_that_the_agent_put_there_are_shown_as_plain_text_and_never_followed() {
         assert!(!text.contains(['\u{7}', '\u{202e}']) && !text.contains("\u{1b}]"), "{text}");
     }
     assert!(!turn.contains("<script>alert"), "{turn}");
-    // What is far bigger than what is kept is not read.
+    // A file that is far larger than the limit is not read.
     fs::File::create(&said).unwrap().set_len(64 << 30).unwrap();
     let shown = show().stdout;
     assert!(shown.contains("    [68719476736 bytes, too many to be read]\n"), "{shown}");

@@ -1,5 +1,5 @@
-//! `hookwright serve`: the page of sessions, served by the real binary and looked at in a real browser while
-//! real sessions run.
+//! `hookwright serve`: the sessions page, served by the real binary and opened in a real browser
+//! while real sessions run.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use crate::receiver::Receiver;
 use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
-/// A `serve` that runs, and the address it has printed.
+/// A running `serve`, and the address it has printed.
 pub(crate) struct Serve {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -36,7 +36,7 @@ impl Serve {
         Self { child, stdout, url: url.to_owned() }
     }
 
-    /// A page, as somebody sees it who has opened the address.
+    /// A page, as a signed-in visitor sees it.
     pub(crate) fn page(&self, path: &str) -> String {
         let port = self.port();
         let get = |path: &str, cookie: &str| {
@@ -81,7 +81,7 @@ fn it_prints_one_address_and_ends_at_once_and_well_when_it_is_interrupted() {
     let serve = Serve::start(&sandbox, &["--port", "0"]);
     let port = serve.port();
     let project = sandbox.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    // A page is open, and would be for long.
+    // A page is open, and would stay open for long.
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let path = serve.url.split_once(&format!(":{port}")).unwrap().1;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
@@ -133,7 +133,8 @@ fn a_port_that_is_taken_is_an_error_where_it_was_named() {
     assert_eq!(ran, Ran::new(1, "", expected));
 }
 
-/// A session of two iterations, each of which waits until somebody writes into `go`, and then asks.
+/// A session of two iterations, each of which waits until something is written into `go`, and then
+/// asks.
 fn gated(receiver: &Receiver) -> Sandbox {
     let url = receiver.url();
     let sandbox = Sandbox::with_hooks(&format!(
@@ -162,7 +163,7 @@ hooks:
     sandbox
 }
 
-/// Lets the agent go on; returns when it has heard.
+/// Lets the agent continue; returns when it has read the line.
 fn go_on(sandbox: &Sandbox) {
     fs::write(sandbox.path("go"), "on\n").unwrap();
 }

@@ -1,5 +1,5 @@
-//! How sessions end: hooks that keep one from stopping, hooks that end it, failures, and what still
-//! runs.
+//! How sessions end: hooks that keep one from stopping, hooks that end it, failures, and running
+//! hooks.
 
 use crate::runs::{KEEPS_PROMPTS, lines, logged, prompts, run};
 use crate::support::Sandbox;
@@ -71,7 +71,7 @@ fn max_iterations_stands_above_a_block() {
 
 #[test]
 fn max_runtime_stands_above_a_block() {
-    // A busy machine needs longer until the agent runs; one turn it has to have.
+    // A busy machine needs longer until the agent runs; it must have one turn.
     for runtime in (0..8).map(|doubled| 200 << doubled) {
         let hooks = "hooks: {Stop: [{command: 'echo never >&2; exit 2'}]}";
         let sandbox = Sandbox::with_hooks(hooks).file(
@@ -114,7 +114,7 @@ fn a_hook_that_aborts_ends_the_session_wherever_it_stands() {
         assert_eq!(logged(&log, "session:end"), ["aborted"], "{event}: {log:?}");
         let stops = usize::from(event == "session:stop");
         assert_eq!(logged(&log, "session:stop").len(), stops, "{event}: {log:?}");
-        // Nothing comes after it.
+        // Nothing follows it.
         let position = log.iter().position(|line| line.starts_with(event)).unwrap();
         assert_eq!(log.len(), position + 2, "{event}: {log:?}");
     }
@@ -139,7 +139,7 @@ fn hooks_in_the_background_are_waited_for_and_named() {
     .file("loop.yaml", "prompt: p\nagent: {command: 'true'}\nmax_iterations: 1\n");
     let ran = run(&sandbox, "loop.yaml", 0);
     assert!(sandbox.path("done").exists());
-    // It ended while or before it was waited for; either way its end is told.
+    // Whether it ended before or during the wait, its end is reported.
     let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("slow-one")).collect();
     assert!(lines.iter().any(|line| line.contains("success")), "{}", ran.stdout);
 }

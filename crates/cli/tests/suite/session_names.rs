@@ -1,4 +1,4 @@
-//! How sessions are named, and how little of a name a user has to type.
+//! The names of sessions, and how little of a name a user has to type.
 
 use hookwright_pipeline::record::milliseconds;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::interrupts::{start, until};
 use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
-/// A loop of one iteration whose agent does this. A hook writes down how its session is called.
+/// A loop of one iteration whose agent does this. A hook writes the name of its session.
 fn looping(does: &str) -> Sandbox {
     let says = "echo $SESSION $SESSION_ID >> ../called";
     Sandbox::with_hooks(&format!(
@@ -21,7 +21,7 @@ fn looping(does: &str) -> Sandbox {
     )
 }
 
-/// Name and id of each session that has run, as its hooks saw them.
+/// Name and id of each session that has run, as its hooks got them.
 fn called(sandbox: &Sandbox) -> Vec<(String, String)> {
     let called = lines(sandbox, "../called");
     let pair = |line: &String| line.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned()));

@@ -1,11 +1,11 @@
-//! What the page, `sessions show` and `status` say of how a session went.
+//! What the page, `sessions show` and `status` say about a session's result.
 
 use crate::runs::run;
 use crate::serve::Serve;
 use crate::sessions::without_times;
 use crate::support::Sandbox;
 
-/// The part of a page from the first of these words to the next of the others.
+/// The part of a page from the first text to the next occurrence of the second.
 fn between<'p>(page: &'p str, from: &str, to: &str) -> &'p str {
     let start = page.find(from).unwrap_or_else(|| panic!("no {from}: {page}"));
     let part = &page[start..];
@@ -35,7 +35,7 @@ fn after_max_cost_everything_that_says_how_to_go_on_names_the_command_that_works
     assert!(status.contains(&format!("1 iteration done {command}\n")), "{status}");
     let (_, json) = sandbox.json(&["status", "--json"]);
     assert_eq!(json["resumable"][0]["pausedFor"], "cost", "{json}");
-    // Without the higher limit it is paused again at once; with it, it goes on.
+    // Without the higher limit it is paused again at once; with it, it continues.
     assert_eq!(sandbox.run(&["resume", "s"]).code, 6);
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
     let resumed = sandbox.run(&arguments);
@@ -68,7 +68,7 @@ fn an_iteration_whose_hooks_failed_is_not_shown_as_if_all_went_well() {
         assert!(sign.contains(class), "{iteration}: {sign}");
         assert!(between(&page, iteration, "</summary>").contains(words), "{page}");
     }
-    // The agent itself did well.
+    // The agent itself succeeded.
     let inside = between(&page, "Iteration 1<", "tests");
     assert!(inside.contains("<span class=\"sign good\""), "{inside}");
 }

@@ -1,5 +1,5 @@
-//! What a session's record and its events tell: what it was started with, which issues it means to work
-//! on, how many iterations it may have.
+//! What a session's record and its events contain: its configuration, the issues it plans to work
+//! on, its maximum number of iterations.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ fn issues_are_planned_from_the_beginning_and_those_that_come_later_are_added() {
     assert_eq!(record(&sandbox)["issuesCompleted"], json!([1, 2, 7]));
 }
 
-/// A hook at every event that writes how many iterations there may be.
+/// A hook at every event that writes the maximum number of iterations.
 const KEEPS_MOST: &str =
     "hooks: {'*': [{await: true, command: 'echo \"$EVENT <$MAX_ITERATIONS>\" >> log'}]}";
 

@@ -1,4 +1,4 @@
-//! `sessions`, `status` and `stop`: sessions made by small loops with a scripted agent.
+//! `sessions`, `status` and `stop`: small loops with a scripted agent.
 
 use std::io::BufRead;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn project(iterations: u32, hooks: &str) -> Sandbox {
     )
 }
 
-/// A project whose agent says that it works and then waits for the file `go`.
+/// A project whose agent reports that it works and then waits for the file `go`.
 fn waiting_project(hooks: &str) -> Sandbox {
     let turns = "turns: [[{write: {working: x}}, {wait_for: go}]]";
     project(1, hooks).file("turns.yaml", turns)
@@ -40,7 +40,7 @@ fn started(sandbox: &Sandbox, name: &str) -> Started {
     started
 }
 
-/// Ends a session so that it cannot say anything any more.
+/// Kills a session, so that it cannot record its end.
 fn cut_off(sandbox: &Sandbox, name: &str) {
     let mut command = sandbox.command(&["run", "work.yaml", "--session", name]);
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -336,7 +336,7 @@ fn a_long_stage_is_shortened_but_trouble_stays() {
             "iteration 30",
         ]
     );
-    // Of the iterations that are not drawn, their hooks are not counted either.
+    // The hooks of iterations that are not drawn are not counted either.
     assert!(shown.ends_with("not shown: 21 iterations, 8 skipped hooks (`--all`)\n"), "{shown}");
     let all = sandbox.run(&["sessions", "show", "one", "--all"]).stdout;
     assert_eq!(all.lines().filter(|line| line.contains("├─ iteration")).count(), 30);
@@ -408,7 +408,7 @@ fn current_is_what_runs_else_the_latest() {
     std::fs::remove_file(sandbox.path("go")).unwrap();
     std::fs::remove_file(sandbox.path("working")).unwrap();
     let running = started(&sandbox, "running");
-    // One that began later and has ended is not the current one while another runs.
+    // A later session that has ended is not the current one while another runs.
     let ran = sandbox.run(&["run", "quick.yaml", "--session", "quick"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(names(&list(&sandbox, &[])), ["quick", "running", "before"]);
@@ -470,7 +470,7 @@ fn a_hook_that_was_cut_off_is_shown_as_such() {
     cut_off(&sandbox, "one");
     let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
     assert!(shown.contains("│ │ iteration:complete slow cut off\n"), "{shown}");
-    // The hook of the dead run ends by itself.
+    // The hook of the killed run ends by itself.
     std::fs::write(sandbox.path("go"), "").unwrap();
     assert_eq!(sandbox.run(&["resume", "one"]).code, 0);
     let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
@@ -697,7 +697,7 @@ fn a_folder_that_cannot_be_removed_keeps_its_session_and_is_named() {
     let sandbox = project(1, "");
     run(&sandbox, "stays");
     run(&sandbox, "goes");
-    // A link where the folders of sessions are is never followed.
+    // A link in place of the folder of sessions is never followed.
     let (sessions, elsewhere) = (sandbox.path(".hookwright/sessions"), sandbox.path("elsewhere"));
     std::fs::rename(&sessions, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &sessions).unwrap();

@@ -1,10 +1,10 @@
-//! Several sessions on one queue, of which some die.
+//! Several sessions on one queue, some of which are killed.
 
 use crate::queues::command;
 use crate::runs::lines;
 use crate::support::Sandbox;
 
-/// Three issues. Hooks and the agent say what they work on; the agent is this command besides.
+/// Three issues. Hooks and the agent log what they work on; the agent also runs this command.
 fn issues(hooks: &str, agent: &str) -> Sandbox {
     let agent = command(&format!("echo agent $SESSION $ISSUE_NUMBER $ITERATION >> log; {agent}"));
     let queue = "termination: {type: queue, source: {issues: issues/}}\n";

@@ -1,4 +1,4 @@
-//! Output that people always see: AutoAgent's hooks, in `fire` and in `run`.
+//! Output that is always shown: AutoAgent's hooks, in `fire` and in `run`.
 
 use crate::runs::run;
 use crate::support::Sandbox;

@@ -1,4 +1,4 @@
-//! Hooks that start pipelines: sessions of their own, with what they are given and what they leave.
+//! Hooks that start pipelines: child sessions, their inputs and their results.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::{events, lines, of_session, run};
 use crate::support::{Ran, Sandbox};
 
-/// A loop `work` of so many iterations whose agent writes a line into `log`.
+/// A loop `work` of this many iterations whose agent writes a line into `log`.
 fn working(iterations: u32, hooks: &str) -> Sandbox {
     Sandbox::with_hooks(hooks).file(
         "work.yaml",
@@ -40,7 +40,7 @@ fn json_of(sandbox: &Sandbox, file: &str) -> Value {
     serde_json::from_str(&of_session(sandbox, file)).expect("JSON")
 }
 
-/// The sessions that there are, with how each ended.
+/// The sessions, with how each ended.
 fn sessions(sandbox: &Sandbox) -> Vec<(String, String)> {
     let (_, listed) = sandbox.json(&["sessions", "list", "--children", "--json", "--limit", "99"]);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -166,7 +166,7 @@ hooks:
             format!("[]\n{works_in}\n{folder}/progress.md\n{folder}\n{folder}/inputs.json\n")
         );
     }
-    // Who names a secret gets it; what was given on purpose is given, and shown to nobody.
+    // A hook that names a secret gets it; an input given on purpose is passed on, and never shown.
     assert_eq!(fs::read_to_string(sandbox.path("names")).unwrap(), "hidden-1234\n");
     let first = child("stage_complete-1");
     assert_eq!(json_of(&sandbox, &format!("{first}/inputs.json"))["on_purpose"], "shared-1234");
@@ -280,7 +280,7 @@ hooks:
         );
         let sandbox = reviewing(
             working(1, &hooks),
-            // A child of the agent that no signal but the last one ends.
+            // A child of the agent that only SIGKILL ends.
             "(trap '' TERM INT HUP; echo $BASHPID > deaf; while :; do sleep 0.05; done) &\necho $$ > agent\nwait",
         );
         let left = [Left::by(&sandbox, "agent"), Left::by(&sandbox, "deaf")];
@@ -307,8 +307,8 @@ hooks:
 
 #[test]
 fn a_child_whose_last_hooks_hang_is_ended_all_the_same() {
-    // Half a minute goes by here: what a child has to come to its end.
-    // More on a busy machine, on which the child may not even have begun when its time is over.
+    // This takes half a minute, the time that a child has to end. More on a busy machine, on which
+    // the child may not even have begun when its time is over.
     for timeout in (0..6).map(|doubled| 1 << doubled) {
         let hooks = format!(
             "hooks: {{stage:complete: [{{id: slow, pipeline: review, timeout: {timeout}}}]}}"
@@ -357,7 +357,7 @@ fn children_start_children_at_most_five_deep() {
         "{}",
         ran.stdout
     );
-    // The deepest is in the folders of all those above it, and its name is still a name.
+    // The deepest is in the folders of all its ancestors, and its name is still valid.
     let names = sessions(&sandbox);
     assert_eq!(names.len(), 6);
     assert!(names.iter().all(|(name, status)| name.len() <= 64 && status == "completed"));
@@ -563,7 +563,7 @@ fn children_belong_to_their_parents_in_every_list() {
     assert_eq!(session["parent"], json!({ "session": "s", "hook": "review" }));
     assert_eq!(session["folder"], ".hookwright/sessions/s/children/stage_complete-1");
     assert_eq!([&session["command"], &session["args"][0]], ["spawn", "review"]);
-    // The child has failed, but nothing of it goes on: its parent is done.
+    // The child has failed, but nothing of it continues: its parent is done.
     let (_, status) = sandbox.json(&["status", "--json"]);
     assert_eq!(status["resumable"], json!([]));
     for command in ["resume", "stop"] {
@@ -631,7 +631,7 @@ fn hanging_child(hooks: &str) -> Sandbox {
 
 const AWAITED: &str = "hooks: {stage:complete: [{id: review, pipeline: review, inputs: {at: '${TIMESTAMP}'}}, {id: after, await: true, when: \"${SESSION} == 's'\", command: 'echo \"after ${SPAWN_OUTPUT.iterations}\" >> log'}]}";
 
-/// What is in the log, with the inputs as `I`; they are the same everywhere.
+/// The log, with the inputs as `I`, since they are the same everywhere.
 fn log_of(sandbox: &Sandbox) -> Vec<String> {
     let log = lines(sandbox, "log");
     let inputs = log.iter().find_map(|line| Some(&line[line.find('{')?..])).unwrap_or("none");
@@ -645,7 +645,7 @@ fn a_session_that_is_interrupted_takes_its_child_with_it_and_up_again() {
     let agent = Left::by(&sandbox, "pid");
     let started = start(&sandbox, &["run", "work.yaml", "--session", "s"]);
     until("the child's agent runs", || agent.has_run());
-    // Whoever wants to end the child is told whose it is.
+    // `stop` of the child names its parent.
     let refused = sandbox.run(&["stop", "s--stage_complete-1"]);
     assert!(refused.stderr.ends_with("help: `hookwright stop s`\n"), "{}", refused.stderr);
     let stopped = sandbox.run(&["stop", "s"]);
@@ -717,7 +717,7 @@ fn a_session_that_was_killed_takes_its_child_up_again_and_repeats_nothing() {
             sessions(&sandbox),
             ended(&[("s", "cut_off"), ("s--stage_complete-1", "cut_off")])
         );
-        // What the child was is kept, whatever becomes of its file.
+        // The child's configuration is stored, so its file does not matter any more.
         fs::write(sandbox.path("loops/review.yaml"), "nonsense").unwrap();
         fs::write(sandbox.path("go"), "").unwrap();
         let ran = sandbox.run(&["resume", "s"]);

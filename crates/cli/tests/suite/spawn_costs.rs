@@ -1,4 +1,4 @@
-//! What sessions that hooks start use counts for the session whose hooks they are.
+//! The usage of child sessions counts for their parent.
 
 use std::fs;
 
@@ -9,21 +9,21 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::{lines, run};
 use crate::support::Sandbox;
 
-/// Says in `status.json` that this was used.
+/// Reports this usage in `status.json`.
 fn uses(cost: f64) -> String {
     format!(
         "echo '{{\"decision\": \"continue\", \"usage\": {{\"input_tokens\": 10, \"cost_usd\": {cost}}}}}' > $STATUS"
     )
 }
 
-/// A loop of so many iterations with this agent; `more` are further lines.
+/// A loop of this many iterations with this agent; `more` are further lines.
 fn loop_of(iterations: u32, agent: &str, more: &str) -> String {
     format!(
         "prompt: p\ntermination: {{type: fixed, iterations: {iterations}}}\nagent:\n  command: |\n    {agent}\n{more}\n"
     )
 }
 
-/// The sums of a session: in all, and of its children.
+/// The usage of a session: in all, and of its children.
 fn used(sandbox: &Sandbox, session: &str) -> (Value, Value) {
     let (_, shown) = sandbox.json(&["sessions", "show", session, "--json"]);
     let record = &shown["session"];
@@ -69,8 +69,8 @@ fn what_a_child_costs_counts_for_the_bound_of_its_parent_and_is_told_apart() {
 #[test]
 fn a_child_that_nothing_waits_for_counts_as_far_as_is_known() {
     let hooks = "max_cost: 4\nhooks: {iteration:complete: [{pipeline: review, await: false, when: \"${ITERATION} == 1\"}]}";
-    // The second iteration ends when the session knows what the child has used, which goes on. This very
-    // text stands in the journal too, with its quotes escaped.
+    // The second iteration ends when the session knows the usage of the child, which continues. The
+    // journal also contains this text itself, with its quotes escaped.
     let own = "echo x >> turns; [ $ITERATION = 1 ] || until $HOOKWRIGHT_BIN sessions log s --json | grep -q '\"kind\":\"child_used\"'; do sleep 0.01; done";
     let review =
         format!("[ $ITERATION = 1 ] || until [ -e go ]; do sleep 0.01; done; {}", uses(5.0));

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment of a session whose hooks start sessions: nothing is lost, nothing is done
+//! `kill -9` at any moment of a session with child sessions: nothing is lost, nothing is done
 //! twice.
 
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::runs::lines;
 use crate::support::Sandbox;
 
-/// Sessions that are killed, each at another moment and once more behind that.
+/// Sessions that are killed, each at another moment and once more after that.
 const KILLED: u32 = 5;
 
-/// A session of two iterations. After each a review of two iterations is waited for, whose stage starts
-/// a session in its turn, and metrics are not waited for.
+/// A session of two iterations. After each it waits for a review of two iterations, whose stage
+/// also starts a session, and starts metrics in the background.
 fn world() -> Sandbox {
     let agent = "agent: {command: 'echo $SESSION $ITERATION $HOOKWRIGHT_ATTEMPT >> ../log'}";
     let two = "prompt: p\ntermination: {type: fixed, iterations: 2}";
@@ -25,7 +25,7 @@ fn world() -> Sandbox {
         .file("deep.yaml", format!("{one}\n{agent}\n"))
 }
 
-/// What there has to be: each session, and how many iterations it has.
+/// The expected sessions, with their iterations.
 const SESSIONS: [(&str, u64); 7] = [
     ("s", 2),
     ("s--iteration_complete-1", 2),
@@ -36,11 +36,11 @@ const SESSIONS: [(&str, u64); 7] = [
     ("s--iteration_complete-2-2", 1),
 ];
 
-/// Lets the session run, with a kill after each of these times; returns how many came in time.
+/// Runs the session, with a kill after each of these times; returns how many came in time.
 fn live(sandbox: &Sandbox, kills: &[Duration]) -> u32 {
     let mut killed = 0;
     for after in kills.iter().map(Some).chain([None]) {
-        // It may have been killed before it was known.
+        // It may have been killed before it was stored.
         let is_known = sandbox.run(&["sessions", "show", "s"]).code == 0;
         let arguments: &[&str] = match is_known {
             false => &["run", "work.yaml", "--session", "s"],
@@ -67,8 +67,8 @@ fn live(sandbox: &Sandbox, kills: &[Duration]) -> u32 {
     killed
 }
 
-/// Every session is there once and complete, and every iteration was started anew only where it was cut
-/// off.
+/// Every session is there once and complete, and every iteration was restarted only if it was
+/// killed.
 fn check(sandbox: &Sandbox, kills: u32) {
     let (_, listed) = sandbox.json(&["sessions", "list", "--children", "--json", "--limit", "99"]);
     let mut found: Vec<(&str, u64, &str)> = listed["sessions"]
@@ -92,7 +92,7 @@ fn check(sandbox: &Sandbox, kills: u32) {
     let turns: u64 = SESSIONS.iter().map(|(_, number)| number).sum();
     assert_eq!(attempts.len() as u64, turns, "{attempts:?}");
     for (turn, attempts) in &attempts {
-        // A turn that was killed before it could write has no line; its number is left out.
+        // A turn that was killed before it could write has no line; its number is missing.
         assert!(attempts.is_sorted_by(|one, next| one < next), "{turn:?}: {attempts:?}");
         assert!(attempts.len() as u32 <= kills + 1, "{turn:?}: {attempts:?}");
     }
@@ -125,13 +125,13 @@ fn sessions_with_children_killed_at_any_moment_go_on_until_they_are_done() {
             if kills > 0 {
                 break;
             }
-            // The machine has become quicker since the calm session, and both came too late.
+            // The machine has become faster since the calm session, and both kills came too late.
             first /= 4;
         }
     }
 }
 
-/// At every point at which something is written or started, for a program that has such points.
+/// At every point at which something is written or started, for a program built with such points.
 #[cfg(feature = "faults")]
 #[test]
 fn sessions_with_children_killed_at_every_point_go_on_until_they_are_done() {

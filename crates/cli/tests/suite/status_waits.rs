@@ -1,4 +1,4 @@
-//! `hookwright status` says what each session waits for.
+//! `hookwright status` shows what each session waits for.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn started(sandbox: &Sandbox) -> Started {
     start(sandbox, &["run", "loop.yaml", "--session", "s"])
 }
 
-/// What the only session waits for, as soon as that has one of this kind.
+/// What the only session waits for, once that includes one of this kind.
 fn waits(sandbox: &Sandbox, list: &str, kind: &str) -> Vec<Value> {
     let look = || {
         let (code, status) = sandbox.json(&["status", "--json"]);
@@ -39,10 +39,10 @@ fn waits(sandbox: &Sandbox, list: &str, kind: &str) -> Vec<Value> {
     look()
 }
 
-/// The lines that begin with these words, with spans of time as `D`.
+/// The lines that begin with this text, with durations as `D`.
 fn lines(sandbox: &Sandbox, beginning: &str) -> Vec<String> {
     let text = sandbox.run(&["status"]).stdout;
-    // The id of a question is longer, and may begin with a digit.
+    // A question's id is longer, and may begin with a digit.
     let is_span = |word: &str| {
         word.len() < 8 && word.ends_with('s') && word.starts_with(|c: char| c.is_ascii_digit())
     };
@@ -75,7 +75,7 @@ fn a_question_is_shown_with_the_commands_that_answer_it() {
             format!("    {}, or {}", commands[0], commands[1]),
         ]
     );
-    // An answer counts for a session that was killed, too, so it is still asked for.
+    // An answer also counts for a killed session, so the question is still listed.
     session.kill();
     assert_eq!(waits(&sandbox, "resumable", "approval")[0]["id"], id);
     assert!(lines(&sandbox, "  s waits for an answer to hook gate")[1].contains(&commands[0]));
@@ -164,7 +164,7 @@ fn at_the_end_it_is_the_hooks_in_the_background_and_when_they_are_tried_again() 
             "  s waits for hook notify at session:end, in the background (D), attempt 2 in D: exit code 7",
         ]
     );
-    // Killed, it would leave the hook behind, which waits for ever.
+    // A kill would leave the hook behind, which waits for ever.
     drop(session);
 }
 

@@ -1,5 +1,5 @@
-//! [`Sandbox`]: a folder of its own that is the home folder, with a project in it where the real
-//! binary runs. It sees nothing of the machine but `PATH`.
+//! [`Sandbox`]: a temporary home directory with a project in which the real binary runs. It sees
+//! nothing of the machine but `PATH`.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ pub(crate) struct Ran {
 impl Sandbox {
     /// An empty project, `~/project`.
     pub(crate) fn new() -> Self {
-        // The binary must not inherit what the tests were started to ignore, as with nohup.
+        // The binary must not inherit signals that the tests were started to ignore, as with nohup.
         IgnoredSignals::read().catch().expect("signals can be caught");
         let home = TempDir::new().expect("a folder");
         let root = fs::canonicalize(home.path()).expect("it exists");
@@ -41,7 +41,7 @@ impl Sandbox {
         Self::new().file("hookwright.yaml", text)
     }
 
-    /// Writes a file, named from the project.
+    /// Writes a file; its path is relative to the project.
     pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
@@ -49,9 +49,9 @@ impl Sandbox {
         self
     }
 
-    /// Writes a program, named from the project. Another process does, because one that another test
-    /// starts meanwhile has for a moment all files that are open here, and a file that somebody may
-    /// still write to cannot be run.
+    /// Writes a program; its path is relative to the project. Another process does it: a child that
+    /// another test starts meanwhile inherits all files that are open here, and a file that is open
+    /// for writing cannot be executed.
     pub(crate) fn program(self, name: &str, text: &str) -> Self {
         let mut install = Command::new("install");
         install.args(["-D", "-m", "755", "/dev/stdin"]).arg(self.path(name)).stdin(Stdio::piped());
@@ -74,14 +74,14 @@ impl Sandbox {
         self
     }
 
-    /// From here on runs in this folder, named from the project.
+    /// Runs in this folder from here on; its path is relative to the project.
     pub(crate) fn inside(mut self, folder: &str) -> Self {
         self.folder = self.path(folder);
         fs::create_dir_all(&self.folder).expect("made");
         self
     }
 
-    /// A path, named from where the binary runs.
+    /// A path relative to the folder in which the binary runs.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -114,7 +114,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Runs the binary and reads the one JSON value that it prints, whatever it says beside it.
+    /// Runs the binary and parses the one JSON value that it prints, whatever is on standard error.
     pub(crate) fn json_and_talk(&self, arguments: &[&str]) -> (i32, serde_json::Value) {
         let ran = self.run(arguments);
         let value = serde_json::from_str(&ran.stdout);
@@ -139,7 +139,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// The user who runs the tests, as the system lists it.
+/// The user who runs the tests, in the system's list of users.
 pub(crate) fn this_user() -> String {
     let id = Command::new("id").arg("-u").output().expect("it starts").stdout;
     let id = String::from_utf8(id).expect("a number").trim().to_owned();

@@ -1,10 +1,10 @@
-//! Loops that work off the project's tasks.
+//! Loops that work on the project's tasks.
 
 use crate::queues::command;
 use crate::runs::{lines, run};
 use crate::support::{Ran, Sandbox};
 
-/// A project with the tasks and a loop that works them off.
+/// A project with these tasks and a loop that works on them.
 fn tasks(hooks: &str, agent: &str, tasks: &[&str]) -> Sandbox {
     let sandbox = Sandbox::with_hooks(&format!("hooks: {{{hooks}}}")).file(
         "loop.yaml",

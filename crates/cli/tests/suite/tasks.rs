@@ -1,4 +1,4 @@
-//! `hookwright task`: for people, for agents, and with hooks that have a say.
+//! `hookwright task`: for people, for agents, and with hooks that can block.
 
 use serde_json::{Value, json};
 
@@ -161,7 +161,7 @@ fn without_a_session_the_projects_hooks_are_asked_and_may_say_no() {
     let ran = sandbox.run(&["task", "update", "1", "--state", "completed"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "TAS-1 is completed\n"));
     assert_eq!(state(&sandbox, "TAS-1"), "completed");
-    // Done is done: nobody is asked again.
+    // A completed task runs no hooks again.
     assert_eq!(sandbox.run(&["task", "done", "1"]), ok("TAS-1 was completed already\n"));
     let log = std::fs::read_to_string(sandbox.path("log")).unwrap();
     assert_eq!(log, "TAS-1: write the parser\n".repeat(2));

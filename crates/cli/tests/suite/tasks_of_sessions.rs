@@ -1,5 +1,5 @@
-//! Tasks that are completed while a session runs: its own hooks are asked, and what they say reaches
-//! its agent.
+//! Tasks that are completed while a session runs: the session's own hooks run, and their messages
+//! reach its agent.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::{lines, prompts, run};
 use crate::support::{Ran, Sandbox};
 
-/// A loop whose agent keeps its prompts, does this, and of which tasks `a`, `b` and `c` are known.
+/// A loop whose agent keeps its prompts and does this, with the tasks `a`, `b` and `c`.
 fn a_loop(iterations: u32, does: &str) -> Sandbox {
     let sandbox = Sandbox::new()
         .file(
@@ -137,7 +137,7 @@ fn many_tasks_completed_at_once_are_all_counted_once() {
     for number in 4..=23 {
         assert_eq!(sandbox.run(&["task", "add", &format!("task {number}")]).code, 0);
     }
-    // The first prompt's; the last one completes what is completed.
+    // From the first prompt; the last one completes a completed task.
     run(&sandbox, "loop.yaml", 0);
     let sorted = |mut all: Vec<String>| {
         all.sort();
@@ -169,7 +169,7 @@ fn two_who_complete_the_same_task_of_a_session_get_the_same_answer_from_one_firi
     let first = ask();
     until("the hook runs", || sandbox.path("fired").exists());
     let mut second = ask();
-    // It waits, which it says.
+    // It waits, and says so.
     let words = b"waiting for the hooks of session s\n";
     let mut heard = [0; 35];
     std::io::Read::read_exact(second.stderr.as_mut().unwrap(), &mut heard).unwrap();
@@ -193,7 +193,7 @@ fn a_hook_of_a_session_that_completes_its_own_task_does_not_wait_for_itself() {
     );
     run(&sandbox, "loop.yaml", 0);
     let log = lines(&sandbox, "log");
-    // It cannot be asked about another task while it runs, so that one is not completed.
+    // While it runs, it cannot be asked about another task, so that one is not completed.
     let circle = "it would wake itself again: task:complete (me) → task:complete (me)";
     let refused = format!("TAS-2 stays open: hook me failed (cannot start: {circle})");
     assert_eq!(log, ["TAS-1 is being completed", &refused, "TAS-1 is completed"]);
@@ -212,7 +212,8 @@ fn a_hook_of_a_task_that_aborts_ends_the_session_after_the_turn() {
     assert!(ran.stdout.contains("session s: aborted"), "{}", ran.stdout);
 }
 
-/// A session whose agent completes task 1; the hook hangs the first time, after it has left its mark.
+/// A session whose agent completes task 1; the first time, the hook hangs after it has left its
+/// mark.
 fn cut_off_in_its_hook() -> Sandbox {
     let command = "echo {{task_id}} $HOOKWRIGHT_ATTEMPT >> fired; [ -e go ] || { echo $$ > pid; exec sleep 1000; }; echo said";
     iteratr(a_loop(1, "[ $number != 0 ] || $HOOKWRIGHT_BIN task done 1 >> log 2>&1"), command)
@@ -233,14 +234,14 @@ fn killed_while_the_hook_runs_it_runs_again_when_the_session_goes_on() {
         let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
         until("the hook runs", || hook.has_run());
         started.kill();
-        // Hooks that have a say come before the task is done, the others after it.
+        // Hooks that can block run before the task is done, the others after it.
         assert_eq!(states(&sandbox)[0], if native { "open" } else { "completed" });
         std::fs::write(sandbox.path("go"), "").unwrap();
         let ran = sandbox.run(&["resume", "s"]);
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert_eq!(lines(&sandbox, "fired"), ["TAS-1 1", "TAS-1 2"]);
         assert_eq!(states(&sandbox), ["completed", "open", "open"]);
-        // The turn that was cut off is done again, and told what the hook had to say.
+        // The turn that was cut off is repeated, with the hook's message.
         let told = prompts(&sandbox);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[1].contains("said\n"), "{told:?}");
@@ -320,8 +321,8 @@ fn nothing_of_the_desk_is_left_and_others_may_not_enter_it() {
     assert_eq!(lines(&sandbox, "log"), ["700 directory", "600 socket"]);
     let desks = sandbox.path("../.local/state/hookwright/desks");
     assert_eq!(std::fs::read_dir(&desks).unwrap().count(), 0);
-    // A folder that others may enter is no place for one. The session goes on without, and because its
-    // hooks cannot be asked, no task is completed.
+    // The socket is not created in a folder that others may enter. The session continues without
+    // it, and since its hooks cannot be asked, no task is completed.
     std::fs::set_permissions(&desks, std::fs::Permissions::from_mode(0o755)).unwrap();
     let sandbox = sandbox.file("does", "$HOOKWRIGHT_BIN task done 1 > log 2>&1; echo $? >> log");
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
@@ -381,7 +382,7 @@ fn callers_that_say_nothing_or_nonsense_or_go_away_do_no_harm() {
     assert_eq!(fired, ["TAS-1", "TAS-2"]);
 }
 
-/// A loop that works off the tasks, whose agent does this.
+/// A loop that works on the tasks, whose agent does this.
 fn a_queue(does: &str) -> Sandbox {
     a_loop(1, does).file(
         "loop.yaml",
@@ -409,7 +410,7 @@ fn every_task_of_a_queue_asks_its_hooks_once_whoever_says_that_it_is_done() {
 
 #[test]
 fn a_task_of_a_queue_whose_hook_says_no_is_not_asked_about_again_after_a_kill() {
-    // The hook that hangs comes after the decision, with the end of the execution.
+    // The hanging hook comes after the decision, at the end of the execution.
     let sandbox = a_queue("").file(
         "hookwright.yaml",
         "hooks: {task:complete: [{command: 'echo $TASK_ID >> fired; [ $TASK_ID != TAS-1 ] || { echo no >&2; exit 2; }'}], execution:post_end: [{await: true, command: '[ $TASK_ID != TAS-1 ] || [ -e go ] || { echo $$ > pid; exec sleep 1000; }'}]}",

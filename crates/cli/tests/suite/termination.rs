@@ -1,11 +1,11 @@
-//! When a stage is enough, and what its end says about it.
+//! When a stage ends, and the reason it reports.
 
 use crate::interrupts::Left;
 use crate::runs::{events, lines, run};
 use crate::support::{Ran, Sandbox};
 
-/// Runs a loop or pipeline of this text, and returns how many iterations each stage had and why it
-/// ended, then why the session did.
+/// Runs a loop or pipeline of this text; returns each stage's iterations and reason to end, then
+/// the session's reason.
 fn ends(text: &str, turns: &str) -> (Vec<String>, String) {
     let name = if text.contains("stages:") { "pipeline.yaml" } else { "loop.yaml" };
     let sandbox =
@@ -58,7 +58,7 @@ fn every_bound_is_obeyed_and_named() {
             "4 max_iterations",
             "max_iterations",
         ),
-        // `runs` replaces the number of iterations; nothing at all is one.
+        // `runs` replaces the number of iterations; without anything it is one.
         (a_stage("", ""), "1 completed", "completed"),
         (
             a_stage("runs: 4,", "termination: {type: fixed, iterations: 2}"),
@@ -72,7 +72,7 @@ fn every_bound_is_obeyed_and_named() {
             "3 max_iterations",
             "max_iterations",
         ),
-        // Other terminations it bounds.
+        // It limits other terminations.
         (
             a_stage("runs: 3,", "termination: {type: judgment}"),
             "3 max_iterations",
@@ -105,7 +105,7 @@ fn judgment_takes_stops_in_a_row_and_not_before_its_time() {
         format!("turns: [{}]", turns.join(", "))
     };
     for (termination, decisions, iterations) in [
-        // Two in a row unless it says otherwise.
+        // Two in a row by default.
         ("{type: judgment}", &["stop", "continue", "stop", "stop", "stop"][..], 4),
         ("{type: judgment, consensus: 1}", &["continue", "stop"], 2),
         ("{type: judgment, consensus: 3}", &["stop", "stop", "continue", "stop"], 6),
@@ -198,7 +198,7 @@ fn max_runtime_ends_a_stage_between_iterations_too() {
     let text =
         a_loop("termination: {type: fixed, iterations: 1000000}\nmax_runtime: 300ms\ndelay: 1h");
     let (stages, reason) = ends(&text, CONTINUES);
-    // The delay is not waited out when the time is over before.
+    // The delay is cut short when the time is over.
     assert_eq!((stages, reason.as_str()), (vec!["1 max_runtime".to_owned()], "max_runtime"));
 }
 

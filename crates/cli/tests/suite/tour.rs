@@ -1,4 +1,4 @@
-//! The tour: what a newcomer runs first, and what it leaves.
+//! The tour: what a newcomer runs first, and what it leaves behind.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -45,7 +45,7 @@ fn the_tour_takes_an_agent_through_three_stages_and_leaves_what_it_made() {
             }
         }
     }
-    // Nothing of it lies in the folder where it was started.
+    // It leaves nothing in the folder where it was started.
     let names: Vec<_> = fs::read_dir(sandbox.path("."))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -55,10 +55,10 @@ fn the_tour_takes_an_agent_through_three_stages_and_leaves_what_it_made() {
     assert!(read(&format!("{session}/{review}/output.json")).contains("fit to be released"));
 }
 
-/// The tour, started in a project, and the question that it asks.
+/// The tour, started in a project, and its question.
 fn asking(sandbox: &Sandbox, session: &str) -> (Started, Value) {
     copy(&repository().join("examples/tour"), &sandbox.path("examples/tour"));
-    // Nobody has to hurry here.
+    // A long timeout, since the test answers in its own time.
     let file = sandbox.path("examples/tour/pipeline.yaml");
     let text = fs::read_to_string(&file).unwrap().replace("timeout: 10s", "timeout: 1h");
     fs::write(&file, text).unwrap();
@@ -93,7 +93,7 @@ fn its_question_is_answered_on_the_page_and_who_says_no_ends_it() {
     assert!(!sandbox.path("examples/tour/playground/NOTES.md").exists());
 }
 
-/// What a form sends, and all that comes back.
+/// Sends a form, and returns the whole response.
 fn post(url: &str, form: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut server = TcpStream::connect(host).unwrap();

@@ -1,4 +1,4 @@
-//! `hookwright trust`: what is shown, who is asked, and what is written down.
+//! `hookwright trust`: what it shows, whom it asks, and what it stores.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +11,7 @@ use crate::support::{Ran, Sandbox};
 
 const HOOKS: &str = "hooks:\n  Stop:\n    - {id: one, command: echo one}\n";
 
-/// What is shown of [`HOOKS`].
+/// The output for [`HOOKS`].
 const SHOWN: &str = "  one  Stop  shell, line 3\n    | echo one\n";
 
 /// The trust file.
@@ -19,14 +19,14 @@ fn trust_file(sandbox: &Sandbox) -> PathBuf {
     sandbox.path("../.local/state/hookwright/trust")
 }
 
-/// A path as the program names it.
+/// A path as the program prints it.
 fn whole(sandbox: &Sandbox, name: &str) -> String {
     let path = sandbox.path(name);
     let folder = fs::canonicalize(path.parent().unwrap()).unwrap();
     folder.join(path.file_name().unwrap()).display().to_string()
 }
 
-/// The files that are trusted, and what has become of them.
+/// The trusted files, and their current states.
 fn trusted(sandbox: &Sandbox) -> Vec<(String, String)> {
     let (code, value) = sandbox.json(&["trust", "--list", "--json"]);
     assert_eq!(code, 0);
@@ -57,7 +57,7 @@ sys.stdout.write(screen.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// Runs it in a terminal; the exit code, and what the screen shows.
+/// Runs it in a terminal; returns the exit code and the screen's content.
 fn in_terminal(sandbox: &Sandbox, appended: &str, typed: &str) -> (i32, String) {
     let inner = sandbox.command(&[]);
     let output = Command::new("python3")
@@ -353,7 +353,7 @@ fn json_says_how_each_file_stands_and_never_asks() {
         });
         json!({ "version": 1, "files": [file], "trusted": trusted })
     };
-    // The digest is compared with the one that another program takes.
+    // The digest is compared with that of another program.
     let json_of = |arguments: &[&str]| {
         let (code, mut value) = sandbox.json(arguments);
         let digest = value["files"][0]["sha256"].take();
@@ -427,13 +427,13 @@ fn the_new_file_is_safe_before_it_takes_the_place_of_the_old_one() {
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let trace = fs::read_to_string(trace).unwrap();
-    // The name of each call, and the file's name where it is synced: `fsync(3</a/trust.new>)`.
+    // The name of each call, and the name of a synced file: `fsync(3</a/trust.new>)`.
     let calls: Vec<String> = trace
         .lines()
         .filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('('))
         .map(|(call, rest)| {
             let file = rest.split('>').next().and_then(|file| file.rsplit('/').next());
-            // Which of its kin is called depends on the machine.
+            // The variant depends on the machine.
             if call.starts_with("rename") {
                 "rename".into()
             } else {

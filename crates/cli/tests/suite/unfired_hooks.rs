@@ -1,8 +1,9 @@
-//! Hooks that nothing fires: `check`, `run` and `run --dry-run` name them, and what would fire them.
+//! Hooks that nothing fires: `check`, `run` and `run --dry-run` list them, and what would fire
+//! them.
 
 use crate::support::{Ran, Sandbox};
 
-/// A guard and a hook at a model's request, which a plain command fires neither of.
+/// A guard and a hook at a model's request; a plain command fires neither.
 const HOOKS: &str = "hooks:
   tool:pre_execute:bash:
     - id: no-sudo
@@ -38,7 +39,7 @@ fn settings(events: &[&str], matcher: &str) -> String {
     format!("{{\"hooks\": {{{}}}}}", events.join(", "))
 }
 
-/// The ids of the hooks that a dry run says nothing fires.
+/// The ids of the hooks that a dry run reports as unfired.
 fn unfired(sandbox: &Sandbox) -> Vec<String> {
     let (code, plan) = sandbox.json_and_talk(&["run", "--dry-run", "--json", "loop.yaml"]);
     assert_eq!(code, 0);
@@ -200,7 +201,7 @@ fn files_of_other_systems_count_where_run_reads_them() {
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
     assert!(said.contains("nothing in this run fires `tool:pre_execute:bash`: hook "), "{said}");
     assert!(said.contains("(.forge/hooks.json:1)"), "{said}");
-    // Without a run they are fired by their own systems.
+    // Without a run their own systems fire them.
     let ran = Sandbox::new()
         .file(".forge/hooks.json", forge)
         .file(".claude/settings.json", claude)
@@ -283,7 +284,7 @@ fn check_of_a_project_hook_counts_every_run_and_every_connected_agent() {
         (1, true),
         "{said}"
     );
-    // A loop without an agent may be run with any.
+    // A loop without an agent may be run with any agent.
     let unknown = Sandbox::with_hooks(HOOKS)
         .file("loop.yaml", "prompt: p\ntermination: {type: fixed, iterations: 1}\n");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What holds for every command: help, bad usage, readers that go away.
+//! Rules for every command: help, bad usage, closed readers.
 
 use crate::support::{Ran, Sandbox};
 
@@ -126,7 +126,7 @@ fn examples_of_commands_that_need_no_agent_do_what_they_say() {
                 .env_clear()
                 .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
             let ran = Ran::from(shell.output().expect("it starts"));
-            // The template's guard says no.
+            // The template's guard blocks.
             let expected = if example.contains("sudo ls") { 2 } else { 0 };
             assert_eq!(ran.code, expected, "{example}: {ran:?}");
         }

@@ -1,5 +1,5 @@
-//! Webhooks of the real binary: what `fire` and `run` send, people who decide, and `kill -9` between
-//! any two steps of asking one.
+//! Webhooks of the real binary: what `fire` and `run` send, people who decide, and `kill -9`
+//! between any two steps of a question.
 
 use std::fs;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ hooks:
     )
 }
 
-/// What waits, as the store has it.
+/// The stored waits.
 fn waits(sandbox: &Sandbox) -> Vec<hookwright_events::Wait> {
     let folder = sandbox.path("../.local/state/hookwright");
     let Ok(Some(store)) = SqliteStore::find(&folder) else { return Vec::new() };
@@ -183,7 +183,7 @@ fn a_person_or_a_response_decides_what_fire_was_asked_about() {
     assert!(ran.stderr.starts_with("waiting for a person (hook ask), since "), "{}", ran.stderr);
 }
 
-/// A file of the example, in a project of its own.
+/// A file of the example, in its own project.
 fn example(file: &str, receiver: &Receiver) -> Sandbox {
     let path = repository().join("examples/webhooks").join(file);
     let text = fs::read_to_string(&path).unwrap();

@@ -1,4 +1,5 @@
-//! `check`, `list` and `explain` without a file: the hooks of the project's loops and pipelines count too.
+//! `check`, `list` and `explain` without a file include the hooks of the project's loops and
+//! pipelines.
 
 use serde_json::json;
 
@@ -38,7 +39,7 @@ fn check_reads_every_loop_and_pipeline_and_counts_what_it_has_read() {
         (&found["files"], &found["hooks"]),
         (&json!(["hookwright.yaml", "pipeline.yaml", "loops/work.yaml"]), &json!(4))
     );
-    // What a named pipeline names is read and counted too.
+    // Files that a named pipeline names are read and counted too.
     assert_eq!(
         sandbox.run(&["check", "pipeline.yaml"]),
         Ran::new(0, "2 files checked, 3 hooks, no faults\n", "")
@@ -63,7 +64,7 @@ fn faults_and_warnings_of_a_loop_that_was_not_named_are_found() {
         (ran.code, ran.stdout.as_str()),
         (1, "3 files checked, 4 hooks, no faults, 1 warning\n")
     );
-    // A pipeline that names a loop that is not there.
+    // A pipeline that names a missing loop.
     let nowhere = project().file("pipeline.yaml", PIPELINE.replace("loop: work", "loop: wrok"));
     let ran = nowhere.run(&["check"]);
     assert!(ran.stderr.contains("there is no loop `wrok`"), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Why a hook failed is told wherever it is: while the session runs, in its timeline, on its page.
+//! Why a hook failed is shown everywhere: while the session runs, in its timeline, on its page.
 
 use crate::interrupts::{Left, start, until};
 use crate::runs::{lines, run};
@@ -13,7 +13,7 @@ fn a_session(hooks: &str) -> Sandbox {
     )
 }
 
-/// Two tests that fail, of which one pipes what it prints.
+/// Two tests that fail, one of which pipes its output.
 const TESTS: &str = "{id: piped, pipe_output: true, when: '${ITERATION} == 1', command: 'seq 1 20; echo cart is red; echo 1 failed >&2; exit 1'}, {id: alone, await: true, when: '${ITERATION} == 1', command: 'echo basket is red; echo 2 failed >&2; exit 1'}";
 
 #[test]

@@ -1,5 +1,5 @@
-//! Guards that people copy: those of the documentation, the templates and the examples. Each is run with
-//! calls that are harmless, which no guard may block.
+//! Guards that people copy: those of the documentation, the templates and the examples. Each runs
+//! with harmless calls, which no guard may block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use crate::docs::{blocks, copy};
 use crate::support::{Sandbox, examples, repository};
 
-/// Where each system looks for its hooks, by the page that shows them.
+/// Where each system reads its hooks, by the page that shows them.
 const FILES: &[(&str, &str, &str)] = &[
     ("dialects/claude.md", "json", ".claude/settings.json"),
     ("dialects/code-forge.md", "json", ".forge/hooks.json"),
     ("dialects/iteratr.md", "yaml", ".iteratr.hooks.yml"),
 ];
 
-/// A project with guards, where they are from, and how its file is named.
+/// A project with guards, their origin, and the name of its file.
 struct Written {
     place: String,
     sandbox: Sandbox,
     named: &'static [&'static str],
 }
 
-/// Under which name a block of YAML is read, and how that is named.
+/// The file name for a block of YAML, and its option.
 fn kind(block: &str) -> (&'static str, &'static [&'static str]) {
     let has = |key: &str| block.lines().any(|line| line.starts_with(key));
     match (has("stages:"), has("prompt:")) {
@@ -83,7 +83,7 @@ fn of_examples() -> Vec<Written> {
     examples().into_iter().map(written).collect()
 }
 
-/// Calls that nobody wants blocked.
+/// Calls that must not be blocked.
 fn harmless() -> Vec<(&'static str, Value)> {
     let call = |tool: &str, input: Value| {
         json!({ "session_id": "1", "transcript_path": "", "tool_use_id": "1", "tool_name": tool,
@@ -105,7 +105,7 @@ fn no_guard_that_we_show_blocks_a_harmless_call() {
     for Written { place, sandbox, named } in of_pages.chain(of_templates()).chain(of_examples()) {
         let (_, listed) = sandbox.json_and_talk(&[&["list", "--json"], named].concat());
         let hooks = listed["hooks"].as_array().cloned().unwrap_or_default();
-        // Requests leave the machine, and questions want a person.
+        // Webhooks would leave the machine, and questions need a person.
         let leaves = hooks.iter().filter(|hook| hook["type"] == "webhook");
         let skip =
             leaves.flat_map(|hook| ["--skip".to_owned(), hook["id"].as_str().unwrap().to_owned()]);
@@ -121,7 +121,7 @@ fn no_guard_that_we_show_blocks_a_harmless_call() {
             looked.extend(ran.iter().map(|hook| format!("{place}: {}", hook["id"])));
         }
     }
-    // Guards did look, those of the pages among them.
+    // Guards did run, including those of the pages.
     for (place, id) in [
         ("README.md", "no-sudo"),
         ("claude-code.md", "no-sudo"),

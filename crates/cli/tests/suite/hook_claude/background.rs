@@ -1,4 +1,4 @@
-//! Hooks that nothing waits for run in a process of their own, and the reply does not wait for them.
+//! Background hooks run in a separate process, and the reply does not wait for them.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{call, denied, nothing, reply, sent, trusted};
 use crate::interrupts::{is_gone, until};
 use crate::support::Sandbox;
 
-/// A command that goes on once a file is there, and ends rather than outlive its test by long.
+/// A command that continues once a file exists, and ends soon after its test in any case.
 fn wait_for(file: &str) -> String {
     format!("for i in $(seq 600); do [ -e {file} ] && break; sleep 0.1; done")
 }
@@ -29,7 +29,7 @@ fn the_reply_comes_while_they_run_and_they_run_to_their_end() {
         "hooks: {{session:start: [{{command: 'cat > input; echo begun > begun; {}; echo done > done'}}]}}",
         wait_for("go")
     ));
-    // All pipes of the call are at their end when this returns.
+    // All pipes of the call are closed when this returns.
     assert_eq!(call(&sandbox, &sent("SessionStart")), nothing());
     assert!(!sandbox.path("done").exists());
     assert_eq!(written(&sandbox, "begun"), "begun\n");
@@ -54,7 +54,7 @@ fn they_have_a_session_of_their_own_and_nothing_of_the_event_on_the_command_line
     assert_eq!(String::from_utf8_lossy(&command), "hookwright\0hook\0--detached\0");
     let stat = std::fs::read_to_string(process.join("stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    // Behind the name: state, parent, group, session.
+    // After the name: state, parent, group, session.
     assert_eq!((fields[2], fields[3]), (keeper.trim(), keeper.trim()));
     for stream in ["1", "2"] {
         let target = std::fs::read_link(process.join("fd").join(stream)).unwrap();
@@ -78,7 +78,7 @@ fn what_they_have_to_say_reaches_the_sessions_next_event_once() {
     let mut other = sent("PreToolUse");
     other["session_id"] = json!("another");
     assert_eq!(call(&sandbox, &other), nothing());
-    // Nobody would hear it there.
+    // Claude Code ignores messages at this event.
     assert_eq!(call(&sandbox, &sent("Notification")), nothing());
     assert_eq!(
         call(&sandbox, &sent("PreToolUse")),

@@ -1,4 +1,5 @@
-//! What is broken, unreadable or not trusted: it blocks where it can, and says what to do.
+//! Broken, unreadable and untrusted files: they block where they can, and the message says what to
+//! do.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::support::{Ran, Sandbox};
 
 const GUARD: &str = "hooks: {tool:pre_execute: [{command: 'touch ran'}]}";
 
-/// The whole path of the project's file.
+/// The absolute path of the project's file.
 fn file(sandbox: &Sandbox) -> String {
     let folder = sandbox.path(".").canonicalize().unwrap();
     folder.join("hookwright.yaml").display().to_string()
@@ -52,13 +53,13 @@ fn a_file_that_has_changed_has_to_be_trusted_again_also_if_its_guard_is_gone() {
 fn where_nothing_can_be_blocked_the_user_is_told_once_in_a_session() {
     let sandbox = Sandbox::with_hooks(GUARD);
     let reason = not_trusted(&sandbox, "is not trusted");
-    // Nobody reads a message there, so it does not count as told.
+    // Claude Code ignores messages at this event, so the notice does not count as shown.
     assert_eq!(call(&sandbox, &sent("SessionEnd")), nothing());
     assert_eq!(call(&sandbox, &sent("SessionStart")), told(&reason));
     assert_eq!(call(&sandbox, &sent("SessionStart")), nothing());
     let other = in_session(sent("SessionStart"), "another");
     assert_eq!(call(&sandbox, &other), told(&reason));
-    // An agent that can do nothing about it is not kept going; that was said already.
+    // An agent that cannot fix it is not kept going; the notice was shown already.
     assert_eq!(call(&sandbox, &sent("Stop")), nothing());
 }
 

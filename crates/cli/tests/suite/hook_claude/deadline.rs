@@ -1,10 +1,10 @@
-//! A call is over before Claude Code stops waiting.
+//! A call ends before Claude Code stops waiting.
 
 use super::{call_with, denied, nothing, sent, told, trusted};
 use crate::interrupts::{self, until};
 use crate::support::{Ran, Sandbox};
 
-/// A hook that says who it is and never ends.
+/// A hook that writes its id and never ends.
 fn endless(event: &str, more: &str) -> Sandbox {
     trusted(&format!("hooks: {{{event}: [{{id: a, command: 'echo $$ > pid; {more} sleep 600'}}]}}"))
 }
@@ -13,8 +13,8 @@ fn call(sandbox: &Sandbox, event: &str) -> Ran {
     call_with(sandbox, &["--deadline", "2"], sent(event).to_string().as_bytes())
 }
 
-/// What is said. Who it was is known only if it could be ended before the answer had to leave, which
-/// a busy machine may take longer for.
+/// The possible replies. They name the hook only if it could be killed before the answer was due,
+/// which may take longer on a busy machine.
 fn late(say: fn(&str) -> Ran) -> [Ran; 2] {
     ["hook a", "its hooks"].map(|who| {
         say(&format!(
@@ -24,7 +24,7 @@ fn late(say: fn(&str) -> Ran) -> [Ran; 2] {
     })
 }
 
-/// Whether the hook has ended, if it came so far as to say who it is.
+/// Whether the hook has ended, if it got far enough to write its id.
 fn is_gone(sandbox: &Sandbox) -> bool {
     let pid = std::fs::read_to_string(sandbox.path("pid")).unwrap_or_default();
     pid.trim().is_empty() || interrupts::is_gone(pid.trim())
@@ -56,7 +56,7 @@ fn a_guard_that_does_not_want_to_end_is_killed() {
 
 #[test]
 fn what_turned_itself_into_a_background_hook_has_decided_nothing_and_blocks_nothing() {
-    // A busy machine needs longer until the hook has said so.
+    // A busy machine needs longer until the hook has written its id.
     for deadline in (0..6).map(|doubled| (2 << doubled).to_string()) {
         let more = "echo \"{\\\"async\\\": true, \\\"asyncTimeout\\\": 600}\"; touch said;";
         let sandbox = endless("tool:pre_execute", more);

@@ -1,4 +1,4 @@
-//! A no counts whatever happens to the pipes: a reader that is gone, input that does not end.
+//! A denial counts whatever happens to the pipes: a closed reader, input that does not end.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{agent, sent, trusted};
 use crate::support::Sandbox;
 
-/// The exit code of a command whose readers are gone before anything is said.
+/// The exit code of a command whose readers close before it prints.
 fn code_unread(mut command: Command, event: &Value) -> i32 {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Hooks that say for which host they are, inside an agent and in a session of our own.
+//! Hooks that name their host, inside an agent and in a session of hookwright.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn ran(sandbox: &Sandbox) -> String {
     fs::read_to_string(sandbox.path("ran")).unwrap_or_default()
 }
 
-/// What the first hook read.
+/// The input of the first hook.
 fn seen(sandbox: &Sandbox) -> Value {
     serde_json::from_str(&fs::read_to_string(sandbox.path("seen")).unwrap()).unwrap()
 }
@@ -39,7 +39,7 @@ fn a_hook_chooses_between_the_agents_sessions_and_those_of_run() {
     assert_eq!(ran(&sandbox), "anywhere\nouter\nboth\n");
     assert_eq!(seen(&sandbox)["host"], "run");
 
-    // Whoever fires by hand says for which host, or asks them all.
+    // `fire` names a host, or runs the hooks of all.
     let sandbox = Sandbox::with_hooks(HOOKS);
     assert_eq!(sandbox.run(&["fire", "session:start"]).code, 0);
     assert_eq!(ran(&sandbox), "anywhere\nouter\ninner\nboth\n");

@@ -1,4 +1,4 @@
-//! What a session remembers from one call to the next.
+//! What a session remembers between calls.
 
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn blocked_stops_are_counted_for_each_subagent() {
         let stop = of_agent("SubagentStop", &format!("agent-{agent}"));
         assert_eq!(call(&sandbox, &stop), block, "{agent}");
     }
-    // What another agent does is no work of this one.
+    // Another agent's calls do not count for this one.
     for time in 1..8 {
         assert_eq!(call(&sandbox, &of_agent("PostToolUse", "agent-1")), nothing());
         assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), block, "{time}");

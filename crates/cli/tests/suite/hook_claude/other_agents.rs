@@ -1,12 +1,12 @@
-//! `hookwright hook claude` called by agents other than Claude Code, with events that they sent.
+//! `hookwright hook claude` called by agents other than Claude Code, with recorded events.
 
 use serde_json::{Value, json};
 
 use super::{call, call_with, denied, nothing, reply, trusted};
 use crate::support::Ran;
 
-/// A recorded event a line: the agent and its event, a tab, its JSON. `copilot-pascal` is Copilot CLI
-/// with event names in PascalCase in its settings.
+/// One recorded event per line: the agent and its event, a tab, its JSON. `copilot-pascal` is
+/// Copilot CLI with event names in PascalCase in its settings.
 const RECORDED: &str = include_str!("../../payloads/other_agents.tsv");
 
 fn sent(event: &str) -> Value {
@@ -17,7 +17,7 @@ fn sent(event: &str) -> Value {
 const NO: &str = "hooks: {'*': [{await: true, command: 'echo no >&2; exit 2'}]}";
 const NO_SHELL: &str = "hooks: {tool:pre_execute:bash: [{command: 'echo no >&2; exit 2'}]}";
 
-/// The same words on standard error and in whatever form an agent looks for them.
+/// The same text on standard error and in every format that an agent might read.
 fn refused(agent: &str, event: &str) -> Ran {
     let reason = format!(
         "{event} is an event of {agent}, not of Claude Code, so no hook looked at it; remove \
@@ -122,7 +122,7 @@ fn an_unknown_event_about_a_tool_that_is_going_to_run_is_a_tool_call() {
     let ran = call(&trusted(NO_SHELL), &event);
     assert_eq!((ran.code, ran.stderr.as_str()), (2, "no\n"));
     assert_eq!(call(&trusted("hooks: {session:stop: [{command: 'exit 2'}]}"), &event), nothing());
-    // Whatever cannot be read there blocks as well.
+    // Unreadable input blocks there as well.
     event["tool_name"] = json!(7);
     assert_eq!(call(&trusted(NO_SHELL), &event).code, 2);
     assert_eq!(call_with(&trusted(NO_SHELL), &[], b"").code, 2);

@@ -1,4 +1,4 @@
-//! A person is asked from inside Claude Code.
+//! Questions to a person from inside Claude Code.
 
 use std::io::Write;
 use std::process::Child;
@@ -9,7 +9,7 @@ use super::{agent, nothing, reply, sent, trusted};
 use crate::interrupts::until;
 use crate::support::{Ran, Sandbox};
 
-/// A call that asks a person, and what it asks.
+/// A call that asks a person, and its question.
 fn asking(sandbox: &Sandbox, event: &str) -> (Child, String) {
     let mut child = agent(sandbox, &[]).spawn().unwrap();
     child.stdin.take().unwrap().write_all(sent(event).to_string().as_bytes()).unwrap();

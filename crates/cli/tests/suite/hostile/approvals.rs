@@ -1,4 +1,4 @@
-//! An agent that wants to answer the question that a hook asks a person about its work.
+//! An agent that tries to answer a hook's question about its own work.
 
 use serde_json::Value;
 
@@ -8,8 +8,7 @@ use crate::runs::lines;
 use crate::serve::Serve;
 use crate::support::{Sandbox, this_user};
 
-/// What an attacker does: it waits for the question, then tries to answer it in several ways, and keeps
-/// what it was told.
+/// The attack: waits for the question, tries to answer it in several ways, and keeps the responses.
 const ATTACK: &str = r#"
 said() { "$@" >> said 2>&1; echo $? >> codes; }
 until url=$("$program" approvals 2>/dev/null | grep -o 'http://[^ ]*'); do sleep 0.02; done
@@ -27,7 +26,7 @@ exec 3<&-
 touch attacked
 "#;
 
-/// A loop at whose end a person is asked, and whose agent does this.
+/// A loop with a question at its end, whose agent does this.
 fn asking(does: &str) -> Sandbox {
     let gate = "{id: gate, type: webhook, await: true, body: {text: 'Ready?'}}";
     let hooks = format!("callback: {{port: 0}}\nhooks: {{stage:complete: [{gate}]}}\n");
@@ -44,7 +43,7 @@ fn only_question(sandbox: &Sandbox) -> Value {
     waiting[0].clone()
 }
 
-/// The attack has come to nothing; a person answers.
+/// The attack has failed; a person answers.
 fn was_refused(sandbox: &Sandbox, told: &str) {
     until("the attack is over", || sandbox.path("attacked").exists());
     let said = lines(sandbox, "said");
@@ -77,8 +76,8 @@ fn a_child_of_the_agent_answers_no_question_of_its_session() {
     assert!(shown.contains(&by), "{shown}");
 }
 
-/// What an attacker does who has the address of a page of sessions: it signs in and sends the form. The
-/// first page is the person's, the second its own.
+/// An attack with the address of a sessions page: signs in and sends the form. The first page is
+/// the person's, the second the agent's own.
 const ATTACK_OF_PAGES: &str = r#"
 until id=$("$program" approvals 2>/dev/null | grep -o '^[^ ]*'); do sleep 0.02; done
 "$program" serve --port 0 > own 2> /dev/null &
@@ -162,7 +161,7 @@ fn an_agent_answers_no_question_that_its_own_tool_call_leads_to() {
     .file("attack", ATTACK);
     let mut event = sent("PreToolUse");
     event["cwd"] = sandbox.path(".").to_string_lossy().into_owned().into();
-    // The system calls a process like the script that it runs.
+    // The system names a process after the script that it runs.
     let claude = "#!/bin/bash\nCLAUDE_PROJECT_DIR=$PWD \"$program\" hook claude < event > replied 2>&1 &\nbash ./attack\nwait\n";
     let sandbox = sandbox.file("event", event.to_string()).program("claude", claude);
     let own = sandbox.command(&[]);

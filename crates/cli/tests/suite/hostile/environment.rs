@@ -6,7 +6,7 @@ use super::{HostileAgent, guard_points, without_messages};
 use crate::hook_claude::{denied, sent, trust};
 use crate::support::{Ran, Sandbox};
 
-/// A guard of the user's at every point, and one of the project's before tools.
+/// A guard of the user at every event, and one of the project before tools.
 fn guarded() -> Sandbox {
     let sandbox = Sandbox::with_hooks("hooks: {tool:pre_execute: [{command: 'exit 0'}]}")
         .global("hooks: {'*': [{await: true, command: 'echo no >&2; exit 2'}]}");
@@ -100,7 +100,7 @@ fn a_hook_in_the_background_sees_the_same() {
 
 #[test]
 fn an_agent_that_starts_itself_once_more_is_not_the_person() {
-    // A helper of the agent's, started with what the settings say, without any mark of its own.
+    // A helper of the agent, started with the settings' variables and without any mark.
     let sandbox = guarded();
     let helper =
         "env HOOKWRIGHT=0 bash -c 'env CLAUDECODE=1 \"$program\" hook claude; exit $?'; exit $?";
@@ -126,7 +126,7 @@ fn without_a_home_at_the_start_the_list_of_users_tells_where_the_users_folders_a
          HOME=\"$forged\" CLAUDECODE=1 \"$program\" hook claude; exit $?'"
     );
     let ran = HostileAgent::new(&sandbox).call_by(&lost, &sent("PreToolUse"));
-    // The forged home is the one in which the files were trusted, so it was not looked at.
+    // The files are trusted in the forged home directory, so it was not used.
     assert!(ran.stdout.contains("is not trusted"), "{ran:?}");
 }
 
@@ -154,7 +154,7 @@ fn fire_runs_guards_without_variables_that_steer_their_interpreter() {
         let hooks = json!({ "hooks": { "tool:pre_execute": [{ "command": command }] } });
         std::fs::write(sandbox.path("hookwright.json"), hooks.to_string()).unwrap();
         let mut fire = sandbox.command(&["fire", "tool:pre_execute", "--json"]);
-        // The sandbox's own program would not start under some of these, so only hooks get them.
+        // The sandbox's own program would not start with some of these, so only hooks get them.
         let ran = Ran::from(fire.env(name, &value).output().unwrap());
         assert_eq!(ran.code, 2, "{name}={value}: {ran:?}");
         let decision: Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Hook files that vanish while an agent's session runs.
+//! Hook files that disappear while an agent's session runs.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Libraries that somebody wants to have loaded into the program that guards.
+//! Attempts to load a library into the program that guards.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::hook_claude::trust;
 use crate::network::Network;
 use crate::support::Sandbox;
 
-/// Makes every `hookwright` that loads it end at once and say nothing, which lets everything pass.
+/// Makes every `hookwright` that loads it exit at once without output, which allows everything.
 const YES: &str = r#"
 #include <fcntl.h>
 #include <string.h>
@@ -66,7 +66,7 @@ fn looking_up_a_host_loads_no_library() {
         "hooks: {tool:pre_execute: [{url: 'http://known.example.test:8080/', allow_http: true},
          {command: 'echo no >&2; exit 2'}]}",
     );
-    // What the C library would load to look a name up the way `yes`.
+    // The library that the C library would load to look names up with the service `yes`.
     let sandbox = with_library(sandbox, "lib/libnss_yes.so.2");
     let folder = sandbox.path("lib").display().to_string();
     let sandbox = sandbox.set("LD_LIBRARY_PATH", &folder);

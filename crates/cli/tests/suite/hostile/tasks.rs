@@ -1,4 +1,4 @@
-//! An agent that wants to complete a task although a guard says no.
+//! An agent that tries to complete a task although a guard blocks it.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -12,10 +12,10 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
-/// A guard that always says no, and keeps the chain with which it runs.
+/// A guard that always blocks, and keeps its chain.
 const GUARD: &str = "{id: guard, command: 'printf %s \"$HOOKWRIGHT_CHAIN\" > chain; echo $TASK_ID >> asked; echo no >&2; exit 2'}";
 
-/// A loop whose guard always says no, and whose agent does this.
+/// A loop whose guard always blocks, and whose agent does this.
 fn guarded(does: &str) -> Sandbox {
     let agent = "agent: {command: 'cat > /dev/null; . ./does'}\ntermination: {type: fixed, iterations: 1}\nprompt: work\n";
     let sandbox = Sandbox::new()
@@ -35,7 +35,8 @@ fn state_of(sandbox: &Sandbox, id: &str) -> String {
     task["state"].as_str().unwrap().to_owned()
 }
 
-/// Runs the loop to its end, and looks at the codes that the agent has kept: each try was blocked.
+/// Runs the loop to its end, and checks the exit codes that the agent has kept: each attempt was
+/// blocked.
 fn all_blocked(sandbox: &Sandbox, tries: usize) {
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -60,7 +61,7 @@ fn a_forged_chain_completes_no_task() {
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(lines(&sandbox, "codes"), ["2"; 4], "{:?}", lines(&sandbox, "log"));
-    // A chain that says that the guard runs already keeps it from running, and the answer is no.
+    // A chain that claims that the guard is running keeps it from running, and the answer is no.
     assert_eq!(lines(&sandbox, "asked"), ["TAS-1"; 2]);
     let log = lines(&sandbox, "log");
     assert!(log.iter().any(|line| line.contains("it would wake itself again")), "{log:?}");
@@ -183,7 +184,7 @@ fn the_session_that_works_on_a_task_is_asked_whoever_says_that_it_is_done() {
     );
     let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     until("the agent works", || sandbox.path("works").exists());
-    // Somebody outside of both.
+    // A caller outside of both.
     assert_eq!(sandbox.run(&["task", "done", "1"]).code, 2);
     let ran = sandbox.run(&["run", "lenient.yaml", "--session", "lenient"]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -230,7 +231,7 @@ fn a_session_completes_no_task_on_which_another_one_works() {
 
 #[test]
 fn an_agent_that_outlived_its_session_completes_nothing_while_the_session_is_resumed() {
-    // It does not end when it is asked to, so it goes on calling while the session is resumed.
+    // It ignores the request to end, so it keeps calling while the session is resumed.
     let does = "[ ! -e resumed ] || return 0; trap '' TERM; echo $$ > pid
         while :; do touch works; $HOOKWRIGHT_BIN task done 1 >> log 2>&1 && touch passed; done";
     let sandbox = guarded(does);
@@ -286,7 +287,7 @@ fn a_process_that_left_its_killed_session_and_hides_it_completes_nothing() {
 
 #[test]
 fn an_agent_does_not_switch_the_projects_guard_off() {
-    // Without a session: an agent that sets its mark for what it starts.
+    // Without a session: an agent that marks the processes it starts.
     let sandbox = guarded("")
         .file("hookwright.yaml", format!("hooks: {{task:complete: [{GUARD}]}}"))
         .file("agent", "CLAUDECODE=1 sh -c 'env -u CLAUDECODE HOOKWRIGHT=0 \"$bin\" task done 1; exit $?'; exit $?");
@@ -302,7 +303,8 @@ fn an_agent_does_not_switch_the_projects_guard_off() {
 
 #[test]
 fn a_resumed_session_answers_when_it_is_back_in_its_stage() {
-    // Two tasks: the hooks of the second, which are the project's, hang until the test lets them go.
+    // Two tasks: the second one's hooks, which are the project's, hang until the test continues
+    // them.
     let does = "[ -e go ] || { $HOOKWRIGHT_BIN task done 2 >> log 2>&1; }";
     let sandbox = guarded(does).file(
         "hookwright.yaml",

@@ -1,4 +1,4 @@
-//! An agent that wants the hooks it has written to be trusted.
+//! An agent that tries to make its own hooks trusted.
 
 use crate::runs::lines;
 use crate::support::Sandbox;
@@ -23,7 +23,7 @@ fn an_agent_trusts_no_file_whatever_it_does_to_its_environment() {
     assert_eq!(lines(&sandbox, "codes"), ["1"; 3], "{said:?}");
     let refusal = "error: files cannot be trusted from inside a session or a hook";
     assert_eq!(said.iter().filter(|line| *line == refusal).count(), 3, "{said:?}");
-    // A person does it outside.
+    // A person can do it outside.
     let listed = sandbox.run(&["trust", "--list"]);
     assert!(!listed.stdout.contains("hookwright.yaml"), "{listed:?}");
     assert_eq!(sandbox.run(&["trust", "--yes"]).code, 0);

@@ -1,4 +1,4 @@
-//! [`Tmux`]: a shell on a real terminal, whose keys a test presses and whose screen it reads.
+//! [`Tmux`]: a shell on a real terminal; a test presses its keys and reads its screen.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use crate::interrupts::{comes_true, until};
 use crate::support::Sandbox;
 
-/// The modes of a terminal that nobody has changed: the cursor is seen, lines wrap, it is the normal
-/// screen, and the keyboard is the shell's.
+/// The unchanged modes of a terminal: a visible cursor, line wrapping, the normal screen, and the
+/// shell's keyboard settings.
 pub(super) const WHOLE: &str = "cursor 1, wrap 1, alternate 0, icanon, echo";
 
-/// A terminal of its own, with a shell in the sandbox's project. It ends with the test.
+/// A separate terminal with a shell in the sandbox's project. It ends with the test.
 pub(super) struct Tmux {
     socket: PathBuf,
     _folder: TempDir,
@@ -21,7 +21,7 @@ pub(super) struct Tmux {
 impl Tmux {
     pub(super) fn start(sandbox: &Sandbox, columns: u32, rows: u32) -> Self {
         let folder = TempDir::new().unwrap();
-        // The shell finds the binary and has a prompt of its own.
+        // The shell finds the binary and has its own prompt.
         let binary = PathBuf::from(env!("CARGO_BIN_EXE_hookwright"));
         let (folder_of_binary, path) = (binary.parent().unwrap(), std::env::var("PATH").unwrap());
         let rc = format!(
@@ -32,7 +32,7 @@ impl Tmux {
         let tmux = Self { socket: folder.path().join("s"), _folder: folder };
         let rc = tmux.socket.with_file_name("rc");
         let mut command = Command::new("tmux");
-        // The environment of the sandbox is that of the server, and so of the shell.
+        // The server, and so the shell, has the sandbox's environment.
         let of_sandbox = sandbox.command(&[]);
         command.env_clear().env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
         for (name, value) in of_sandbox.get_envs() {
@@ -52,7 +52,8 @@ impl Tmux {
         tmux
     }
 
-    /// Types a line, once the shell asks for one: what is typed before stands on the screen twice.
+    /// Types a line once the shell shows its prompt: text typed earlier appears twice on the
+    /// screen.
     pub(super) fn types(&self, line: &str) {
         self.wait_for_prompt();
         self.ask(&["send-keys", "-l", line]);
@@ -69,20 +70,20 @@ impl Tmux {
         self.ask(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// Waits until this stands on the screen, but for the line that was typed.
+    /// Waits until this is on the screen, apart from the typed line.
     pub(super) fn wait_for(&self, text: &str) {
         self.wait_until(text, |screen| {
             screen.lines().any(|line| !line.starts_with("$ ") && line.contains(text))
         });
     }
 
-    /// Waits until the session has said its last words, and the shell asks for the next command.
+    /// Waits until the session has printed its last line, and the shell shows its prompt.
     pub(super) fn wait_for_end(&self) {
         self.wait_for("files:");
         self.wait_for_prompt();
     }
 
-    /// Waits until the shell asks for the next command.
+    /// Waits until the shell shows its prompt.
     pub(super) fn wait_for_prompt(&self) {
         self.wait_until("a prompt", |screen| screen.lines().last() == Some("$"));
     }
@@ -98,8 +99,8 @@ impl Tmux {
         assert!(seen, "waited in vain for {what}:\n{}", last.borrow());
     }
 
-    /// Waits until the screen and all above it are this and nothing else, without times. The terminal
-    /// draws what it is sent piece by piece, so that a look may come in between.
+    /// Waits until the screen and the scrollback are exactly this, without times. The terminal
+    /// draws piece by piece, so a capture may be incomplete.
     pub(super) fn wait_for_all(&self, expected: &str) {
         if !comes_true(|| self.all() == expected) {
             assert_eq!(self.all(), expected);
@@ -113,7 +114,7 @@ impl Tmux {
         }
     }
 
-    /// The screen and all above it, without times.
+    /// The screen and the scrollback, without times.
     pub(super) fn all(&self) -> String {
         without_times(&trimmed(&self.captured(&["-J"])))
     }
@@ -123,17 +124,17 @@ impl Tmux {
         without_times(&trimmed(&self.ask(&["capture-pane", "-p"])))
     }
 
-    /// The screen and all above it, as it is.
+    /// The screen and the scrollback, unchanged.
     pub(super) fn captured(&self, how: &[&str]) -> String {
         self.ask(&[&["capture-pane", "-p", "-S", "-"], how].concat())
     }
 
-    /// What programs may have changed about the terminal, once the shell has it again.
+    /// The terminal's modes that programs may have changed, once the shell has it again.
     pub(super) fn modes(&self) -> String {
         self.wait_for_prompt();
         let format = "cursor #{cursor_flag}, wrap #{wrap_flag}, alternate #{alternate_on}";
         let screen = self.ask(&["display-message", "-p", format]);
-        // While it edits a line the shell has the keyboard to itself: a program is asked.
+        // While the shell edits a line it uses other settings, so a program reads them.
         let folder = self.ask(&["display-message", "-p", "#{pane_current_path}"]);
         let file = PathBuf::from(folder.trim()).join("modes");
         self.types("stty -a > modes.new && mv modes.new modes");
@@ -163,14 +164,14 @@ impl Drop for Tmux {
     }
 }
 
-/// Without blanks at the ends of lines and empty lines at the end.
+/// Without spaces at the ends of lines and empty lines at the end.
 fn trimmed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     lines[..end].iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// `T` for every span of time, `N` for every process, rules and gaps as short as they can be.
+/// `T` for every duration, `N` for every process, rules and gaps as short as possible.
 pub(super) fn without_times(text: &str) -> String {
     text.lines().map(|line| without_times_in_line(line) + "\n").collect()
 }
@@ -179,7 +180,7 @@ fn without_times_in_line(line: &str) -> String {
     if line.starts_with("── ") {
         let mut parts = line.trim_matches(['─', ' ']).split('─').map(str::trim);
         let (left, right) = (parts.next().unwrap(), parts.next_back().unwrap_or_default());
-        // One that has not been drawn to its end is shown as it is.
+        // A rule that is not completely drawn is returned as it is.
         return match is_span(right.trim_end_matches(' ')) {
             true => format!("── {left} ── T ──"),
             false => line.to_owned(),

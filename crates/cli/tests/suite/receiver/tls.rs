@@ -1,5 +1,5 @@
-//! Receivers behind TLS. Their certificate, for `localhost`, was made for these tests; a client trusts
-//! it only if it is told to.
+//! Receivers behind TLS. Their certificate, for `localhost`, was made for these tests; a client
+//! trusts it only if it is configured to.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 pub(crate) const CERTIFICATE: &str = include_str!("certificate.pem");
 const KEY: &str = include_str!("key.pem");
 
-/// Answers every request with a redirect there, and gives the port.
+/// Answers every request with a redirect to this location, and returns the port.
 pub(crate) fn redirecting_to(location: &str) -> u16 {
     let answer = format!(
         "HTTP/1.1 307 Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\
@@ -24,8 +24,9 @@ pub(crate) fn redirecting_to(location: &str) -> u16 {
     start(answer, End::Proper).0
 }
 
-/// Answers every request with 200 and `ok`, and closes the connection without TLS's `close_notify`, so
-/// that the client cannot tell whether the body is complete. Gives the port and counts the requests.
+/// Answers every request with 200 and `ok`, and closes the connection without TLS's `close_notify`,
+/// so that the client cannot know whether the body is complete. Returns the port and a counter of
+/// requests.
 pub(crate) fn closing_without_notice() -> (u16, Arc<AtomicUsize>) {
     start("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok".into(), End::WithoutNotice)
 }
@@ -62,7 +63,7 @@ async fn serve(listener: TcpListener, answer: String, end: End, requests: &Atomi
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     while let Ok((stream, _)) = listener.accept().await {
-        // A client that does not trust the certificate leaves here.
+        // A client that does not trust the certificate disconnects here.
         let Ok(mut stream) = acceptor.accept(stream).await else { continue };
         let _ = stream.read(&mut [0; 4096]).await;
         requests.fetch_add(1, Ordering::SeqCst);
