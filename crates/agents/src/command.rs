@@ -46,7 +46,9 @@ pub(crate) fn make(request: &AgentRequest<'_>) -> MadeAgent {
     };
     let agent = match CommandAgent::new(definition.text("command").unwrap_or_default(), prompt) {
         Ok(agent) => agent,
-        Err(error) => return request.refused(FaultKind::Syntax { message: error.to_string() }),
+        Err(error) => {
+            return request.refused(FaultKind::NoPlaceForPrompt { problem: error.to_string() });
+        }
     };
     match agent.missing_program(environment, working_dir).map(str::to_owned) {
         Some(program) => request.refused(FaultKind::NoProgram { program }),

@@ -11,9 +11,9 @@ use hookwright_engine::policy::Wire;
 use hookwright_engine::template::{JsonTemplate, TextTemplate};
 use serde_json::{Map, Value};
 
-use super::FaultKind;
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
+use super::{ExpectedValue, FaultKind, MissingKey};
 
 /// Fields that hooks of every type have.
 pub(super) const COMMON_KEYS: &[&str] = &[
@@ -78,8 +78,7 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'sta
         // Every key is looked at, so that all of them are noted.
         let slips = fields.iter().filter(|field| check_key_of_any(field, notes)).count();
         if slips == 0 {
-            let missing = "`command`, `url` or `pipeline`, or a `type` that needs none of them";
-            notes.note(node.at, FaultKind::Missing { missing });
+            notes.missing(node.at, MissingKey::Action);
         }
     }
     found
@@ -137,21 +136,16 @@ impl<'a> OwnFields<'a> {
         self.fields.iter().find(|field| &*field.key == key).map(|field| &field.value)
     }
 
-    fn required(
-        &self,
-        key: &str,
-        missing: &'static str,
-        notes: &mut Notes<'_>,
-    ) -> Option<&'a Node> {
+    fn required(&self, key: &str, missing: MissingKey, notes: &mut Notes<'_>) -> Option<&'a Node> {
         let found = self.get(key);
         if found.is_none() {
-            notes.note(self.node.at, FaultKind::Missing { missing });
+            notes.missing(self.node.at, missing);
         }
         found
     }
 
     fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
-        self.get(key).and_then(|node| notes.text(node, "a string")).map(str::to_owned)
+        self.get(key).and_then(|node| notes.text(node, ExpectedValue::String)).map(str::to_owned)
     }
 
     fn template(&self, key: &str, notes: &mut Notes<'_>) -> Option<TextTemplate> {
@@ -163,7 +157,7 @@ impl<'a> OwnFields<'a> {
     /// A map from names to texts with values in them.
     fn templates(&self, key: &str, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
         let Some(node) = self.get(key) else { return Vec::new() };
-        templates(notes.texts(node, "a map from names to strings"))
+        templates(notes.texts(node, ExpectedValue::NamedStrings))
     }
 
     fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
@@ -172,7 +166,7 @@ impl<'a> OwnFields<'a> {
 }
 
 fn shell(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
-    let node = own.required("command", "`command`", notes)?;
+    let node = own.required("command", MissingKey::Command, notes)?;
     let command = notes.command(node, own.wire)?;
     Some(Action::Shell(Shell {
         exec: None,
@@ -190,11 +184,11 @@ fn templates(texts: Vec<(String, String)>) -> Vec<(String, TextTemplate)> {
 
 /// Variables for a command, and the rules of their names.
 pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
-    let pairs = notes.texts(node, "a map from names to strings");
+    let pairs = notes.texts(node, ExpectedValue::NamedStrings);
     for (name, value) in &pairs {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let expected = "a variable's name and a value without NUL bytes";
-            notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
+            notes.bad_value(node.at, name.replace('\0', "\\0"), expected);
         }
     }
     pairs
@@ -203,18 +197,14 @@ pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
 fn webhook(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let allow_http = own.bool("allow_http", notes);
     let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
-    let url = match own.get("url") {
-        // A question that is not sent anywhere is on the page, in the terminal, and in the list.
-        None if asks => None,
-        None => {
-            notes.note(own.node.at, FaultKind::Missing { missing: "`url`" });
-            return None;
-        }
-        Some(node) => {
-            let url = notes.text(node, "an address")?;
-            check_url(url, allow_http, node, notes);
-            Some(TextTemplate::new(url))
-        }
+    // A question that is not sent anywhere is on the page, in the terminal, and in the list.
+    let url = if asks && own.get("url").is_none() {
+        None
+    } else {
+        let node = own.required("url", MissingKey::Url, notes)?;
+        let url = notes.text(node, "an address")?;
+        check_url(url, allow_http, node, notes);
+        Some(TextTemplate::new(url))
     };
     let method =
         own.get("method").and_then(|node| notes.word(node, Webhook::METHODS, Webhook::METHODS));
@@ -254,14 +244,13 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
         || url.starts_with("${")
         || http_host.is_some_and(|host| allow_http || loopback(host));
     if !fine {
-        let expected = "an https address, http to this machine, or `allow_http: true` beside it";
-        notes.note(node.at, FaultKind::BadValue { found: url.into(), expected });
+        notes.bad_value(node.at, url, ExpectedValue::SafeAddress);
     }
 }
 
 fn spawn(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     const DIRS: &[&str] = &["project", "session"];
-    let node = own.required("pipeline", "`pipeline`", notes)?;
+    let node = own.required("pipeline", MissingKey::Pipeline, notes)?;
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
     let place = node.at.place(notes.source);
     let inputs = own.get("inputs").and_then(|node| {

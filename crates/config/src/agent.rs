@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
-use super::{FaultKind, FilePlace};
+use super::{ExpectedValue, FaultKind, FilePlace, MissingKey};
 use hookwright_engine::nearest;
 
 /// Characters of an agent's name: it is shown in tables and lines.
@@ -23,7 +23,7 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
         &[SettingSpec {
             key: "script",
             shape: Shape::File("a file of turns"),
-            missing: Some("`script`, a file of turns"),
+            missing: Some(MissingKey::Script),
         }],
     ),
     (
@@ -32,7 +32,7 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
             SettingSpec {
                 key: "command",
                 shape: Shape::Text("a command"),
-                missing: Some("`command`"),
+                missing: Some(MissingKey::Command),
             },
             SettingSpec {
                 key: "prompt",
@@ -58,7 +58,7 @@ struct SettingSpec {
     key: &'static str,
     shape: Shape,
     /// What a fault calls the setting where an agent cannot do without it.
-    missing: Option<&'static str>,
+    missing: Option<MissingKey>,
 }
 
 /// What a setting looks like, and what a fault says was expected.
@@ -230,11 +230,15 @@ fn definition(
         ["type", "name"].into_iter().chain(specs.iter().map(|spec| spec.key)).collect();
     let mut is_sound = true;
     for Field { key, at, .. } in fields.iter().filter(|field| !known.contains(&&*field.key)) {
-        let nearest = nearest(key, known.iter().copied());
-        notes.note(
-            *at,
-            FaultKind::UnknownKey { key: key.to_string(), known: known.clone(), nearest },
-        );
+        let has_key =
+            |(_, specs): &&(_, &[SettingSpec])| specs.iter().any(|spec| *spec.key == **key);
+        let (nearest, known) = (nearest(key, known.iter().copied()), known.clone());
+        let (key, found) = (key.to_string(), kind.to_owned());
+        let fault = match KINDS.iter().find(has_key) {
+            Some((belongs_to, _)) => FaultKind::KeyOfOtherAgent { key, belongs_to, found },
+            None => FaultKind::UnknownKey { key, known, nearest },
+        };
+        notes.note(*at, fault);
         is_sound = false;
     }
     let mut settings = BTreeMap::new();
@@ -249,14 +253,16 @@ fn definition(
             (None, Some(missing)) => {
                 // As a rule, an unknown key is the missing one, misspelt.
                 if is_sound {
-                    notes.note(node.at, FaultKind::Missing { missing });
+                    notes.missing(node.at, missing);
                 }
                 is_sound = false;
             }
             (None, None) => {}
         }
     }
-    is_sound.then(|| AgentDefinition { kind: kind.to_owned(), settings })
+    // Only the factory can say whether a name is known. It is asked although a setting is wrong.
+    let is_known_kind = KINDS.iter().any(|(name, _)| *name == kind);
+    (is_sound || !is_known_kind).then(|| AgentDefinition { kind: kind.to_owned(), settings })
 }
 
 impl Shape {
@@ -270,8 +276,8 @@ impl Shape {
 
     fn read(&self, node: &Node, notes: &mut Notes<'_>) -> Option<Setting> {
         match self {
-            Shape::Text(expected) => Some(Setting::Text(notes.text(node, expected)?.to_owned())),
-            Shape::File(expected) => Some(Setting::File(notes.text(node, expected)?.into())),
+            Shape::Text(expected) => Some(Setting::Text(notes.text(node, *expected)?.to_owned())),
+            Shape::File(expected) => Some(Setting::File(notes.text(node, *expected)?.into())),
             Shape::Word(words) => Some(Setting::Text(notes.word(node, words, words)?.to_owned())),
             Shape::Texts(expected) => Some(Setting::Texts(arguments(node, expected, notes)?)),
         }
@@ -284,7 +290,7 @@ fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, FilePlace)>
     let name = notes.text(node, EXPECTED)?;
     let is_known = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
     if name.chars().count() > AGENT_NAME_CHARS_MAX || !name.chars().all(is_known) {
-        notes.note(node.at, FaultKind::BadValue { found: name.to_owned(), expected: EXPECTED });
+        notes.bad_value(node.at, name, EXPECTED);
         return None;
     }
     Some((name.to_owned(), node.at.place(notes.source)))
@@ -298,7 +304,7 @@ fn arguments(node: &Node, expected: &'static str, notes: &mut Notes<'_>) -> Opti
         match notes.written(item) {
             Some(text) if !text.contains('\0') => arguments.push(text),
             _ => {
-                notes.wrong_kind(item, "a string");
+                notes.wrong_kind(item, ExpectedValue::String);
                 return None;
             }
         }

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::FaultKind;
 use super::node::Node;
 use super::notes::Notes;
 
@@ -52,7 +51,7 @@ fn bind(node: &Node, notes: &mut Notes<'_>) -> Option<IpAddr> {
     let text = notes.text(node, EXPECTED)?.trim();
     let read = if text == "localhost" { "127.0.0.1" } else { text }.parse().ok();
     if read.is_none() {
-        notes.note(node.at, FaultKind::BadValue { found: text.into(), expected: EXPECTED });
+        notes.bad_value(node.at, text, EXPECTED);
     }
     read
 }
@@ -64,7 +63,7 @@ fn public_url(node: &Node, notes: &mut Notes<'_>) -> Option<String> {
     let host = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let is_plain = |letter: char| letter.is_ascii_graphic() && !"?#@\\\"'<>`{}|^".contains(letter);
     if host.is_empty() || host.starts_with(':') || !text.chars().all(is_plain) {
-        notes.note(node.at, FaultKind::BadValue { found: text.into(), expected: EXPECTED });
+        notes.bad_value(node.at, text, EXPECTED);
         return None;
     }
     Some(text.trim_end_matches('/').to_owned())

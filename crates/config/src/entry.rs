@@ -15,7 +15,7 @@ use hookwright_engine::{NATIVE, nearest};
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
-use super::{Conflict, Dialect, FaultKind, KnownSystems, action};
+use super::{Conflict, Dialect, ExpectedValue, FaultKind, KnownSystems, action};
 
 /// The position of an entry.
 pub(super) struct EntryPlace<'a> {
@@ -54,7 +54,7 @@ struct HookFields {
 
 /// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
 pub(super) fn read(node: &Node, place: EntryPlace<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
-    let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
+    let fields = notes.map(node, ExpectedValue::Hook("`command`, `url` or `pipeline`"))?;
     let policy = policy(fields, place.known.dialects, notes);
     let action = action::read(node, fields, policy.wire, notes);
     let common = HookFields::read(fields, &place, notes);
@@ -175,8 +175,7 @@ impl HookFields {
             "timeout" => {
                 self.timeout = notes.duration(value);
                 if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-                    let expected = "a timeout longer than 0";
-                    notes.note(value.at, FaultKind::BadValue { found: "0".into(), expected });
+                    notes.bad_value(value.at, "0", "a timeout longer than 0");
                 }
             }
             "on_failure" => {

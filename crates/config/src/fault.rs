@@ -1,5 +1,9 @@
 //! What can be wrong with a configuration. A fault carries facts: what, where, what was found,
-//! what was expected, the nearest known name. Advice is the binary's.
+//! what was expected, the nearest known name. Advice is the binary's: it is found by these types, never
+//! by their words.
+
+mod expected;
+mod unparsed;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,6 +14,9 @@ use hookwright_engine::hook::{FilePlace, HookConflict};
 use hookwright_engine::matcher::MatcherError;
 use hookwright_engine::pattern::PatternError;
 use hookwright_events::EventName;
+
+pub use expected::{ExpectedValue, MissingKey};
+pub use unparsed::{SyntaxKind, TreeLimit};
 
 /// A configuration file's text, kept so that a fault can show its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,15 +70,14 @@ pub enum FaultKind {
     /// It is neither YAML nor JSON.
     #[error("{message}")]
     Syntax {
+        /// Which mistake it is.
+        kind: SyntaxKind,
         /// What the parser says.
         message: String,
     },
     /// It has more of something than is read, so the rest of it is unknown.
-    #[error("{message}")]
-    OverLimit {
-        /// What there is too much of.
-        message: String,
-    },
+    #[error("{0}")]
+    OverLimit(TreeLimit),
     /// The same key appears twice.
     #[error("the key `{key}` appears twice")]
     DuplicateKey {
@@ -106,11 +112,21 @@ pub enum FaultKind {
         /// This hook's type.
         found: &'static str,
     },
+    /// The key belongs to another type of agent.
+    #[error("the key `{key}` is for {belongs_to} agents, this is a {found} agent")]
+    KeyOfOtherAgent {
+        /// The key.
+        key: String,
+        /// The type it belongs to.
+        belongs_to: &'static str,
+        /// This agent's type.
+        found: String,
+    },
     /// A value of another kind.
     #[error("expected {expected} but found {found}")]
     WrongKind {
         /// What belongs there.
-        expected: &'static str,
+        expected: ExpectedValue,
         /// What was found.
         found: String,
     },
@@ -130,14 +146,11 @@ pub enum FaultKind {
         /// What was found.
         found: String,
         /// What belongs there.
-        expected: &'static str,
+        expected: ExpectedValue,
     },
     /// Something that has to be there is not.
-    #[error("missing {missing}")]
-    Missing {
-        /// What is missing.
-        missing: &'static str,
-    },
+    #[error("missing {0}")]
+    Missing(MissingKey),
     /// Two things that cannot both be.
     #[error("{0}")]
     Conflict(Conflict),
@@ -297,6 +310,12 @@ pub enum FaultKind {
         /// The npm package that brings it.
         package: &'static str,
     },
+    /// A command in which a prompt cannot be an argument.
+    #[error("{problem}")]
+    NoPlaceForPrompt {
+        /// Why.
+        problem: String,
+    },
     /// There is no prompt.
     #[error("no prompt: set `prompt` or `prompt_file`")]
     NoPrompt,
@@ -369,7 +388,7 @@ impl FaultKind {
     /// Whether a file has so much that it was not read, and nothing else is known to be wrong with it: a program
     /// without our limits would have read it.
     pub(crate) fn is_over_a_limit(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::OverLimit { .. })
+        matches!(self, Self::TooLarge { .. } | Self::OverLimit(_))
     }
 
     /// The nearest known name, if one is close.

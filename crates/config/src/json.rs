@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::node::{Field, Mark, Node, Raw};
-use super::{Fault, FaultKind, SourceFile};
+use super::{Fault, FaultKind, SourceFile, SyntaxKind, TreeLimit};
 use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
 /// The tree of a whole text. Nothing but blanks is nothing.
@@ -128,13 +128,10 @@ impl<'a> JsonReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Node, Fault> {
         self.nodes += 1;
         if self.nodes > CONFIG_NODES_MAX {
-            let message = format!("expected at most {CONFIG_NODES_MAX} values but found more");
-            return Err(self.fault(self.next_mark(), FaultKind::OverLimit { message }));
+            return Err(self.fault(self.next_mark(), FaultKind::OverLimit(TreeLimit::Values)));
         }
         if depth > CONFIG_DEPTH_MAX {
-            let message =
-                format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more");
-            return Err(self.fault(self.next_mark(), FaultKind::OverLimit { message }));
+            return Err(self.fault(self.next_mark(), FaultKind::OverLimit(TreeLimit::Depth)));
         }
         let from = self.here();
         let raw = match self.next_byte() {
@@ -242,8 +239,7 @@ impl<'a> JsonReader<'a> {
                 }
                 None => {
                     let at = Mark::new(opened.line, opened.column, opened.at, 1);
-                    let message = "the string has no closing quote".into();
-                    return Err(self.fault(at, FaultKind::Syntax { message }));
+                    return Err(self.fault(at, syntax("the string has no closing quote")));
                 }
             }
         }
@@ -304,8 +300,7 @@ impl<'a> JsonReader<'a> {
             text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Raw::Float)
         };
         read.ok_or_else(|| {
-            let message = format!("expected a number but found `{text}`");
-            self.fault(self.mark(from), FaultKind::Syntax { message })
+            self.fault(self.mark(from), syntax(&format!("expected a number but found `{text}`")))
         })
     }
 
@@ -333,7 +328,7 @@ impl<'a> JsonReader<'a> {
 
     /// A fault at the next character.
     fn fault_here(&self, message: &str) -> Fault {
-        self.fault(self.next_mark(), FaultKind::Syntax { message: message.to_owned() })
+        self.fault(self.next_mark(), syntax(message))
     }
 
     /// Where the next character is.
@@ -346,6 +341,10 @@ impl<'a> JsonReader<'a> {
         let place = Some(at.place(self.source));
         Fault { source: Arc::clone(self.source), place, kind }
     }
+}
+
+fn syntax(message: &str) -> FaultKind {
+    FaultKind::Syntax { kind: SyntaxKind::Other, message: message.to_owned() }
 }
 
 /// Whether the key is among these fields; `seen` holds their keys where they are many.

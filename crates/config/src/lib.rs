@@ -104,7 +104,9 @@ pub use secrets_file::read_secrets;
 
 pub use agent::{AgentDefinition, AgentSpec};
 pub use dialect::{Dialect, ForeignFile, KnownSystems};
-pub use fault::{Conflict, Fault, FaultKind, SourceFile};
+pub use fault::{
+    Conflict, ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, SyntaxKind, TreeLimit,
+};
 pub use file::ReadFile;
 pub use loop_file::{LoopFile, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};

@@ -17,7 +17,7 @@ pub struct LoopFile {
     pub name: Option<String>,
     /// What it is for.
     pub description: Option<String>,
-    /// Who does the work: tried in this order. It is empty where what is written is a fault.
+    /// Who does the work: tried in this order. An agent that cannot be read is not among them.
     pub agents: Option<Vec<AgentSpec>>,
     /// The agent's model, for a loop with one agent.
     pub model: Option<(String, FilePlace)>,

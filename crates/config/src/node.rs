@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::granit_parser::ErrorKind;
+use serde_saphyr::localizer::ExternalMessageSource;
+use serde_saphyr::{Error, Location, Spanned};
 
-use super::{Fault, FaultKind, FilePlace, SourceFile, json};
+use super::{Fault, FaultKind, FilePlace, SourceFile, SyntaxKind, TreeLimit, json};
 use crate::limits::{
     CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_REPEATED_MAX, CONFIG_TEXT_BYTES_MAX,
 };
@@ -69,7 +72,7 @@ pub fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     }
     let is_named_so = source.path.extension().is_some_and(|ending| ending == "json");
     match json::parse(source) {
-        Err(Fault { kind: FaultKind::Syntax { .. } | FaultKind::OverLimit { .. }, .. })
+        Err(Fault { kind: FaultKind::Syntax { .. } | FaultKind::OverLimit(_), .. })
             if !is_named_so =>
         {
             parse_yaml(source)
@@ -100,45 +103,75 @@ fn parse_yaml(source: &Arc<SourceFile>) -> Result<Node, Fault> {
         .map_err(|error| syntax_fault(source, &error))
 }
 
-fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault {
+fn syntax_fault(source: &Arc<SourceFile>, error: &Error) -> Fault {
     let error = error.without_snippet();
-    let kind = match error {
-        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            FaultKind::DuplicateKey { key: key.clone() }
-        }
-        other => {
-            let message = other.to_string();
-            if let Some(message) = limit_reached(&message) {
-                let place = error.location().map(|at| Mark::from(&at).place(source));
-                let kind = FaultKind::OverLimit { message };
-                return Fault { source: Arc::clone(source), place, kind };
-            }
-            // The place is shown beside the message, not within it.
-            let end = message.find(" at line ").unwrap_or(message.len());
-            FaultKind::Syntax { message: message[..end].to_owned() }
-        }
-    };
-    let place = error.location().map(|location| Mark::from(&location).place(source));
-    Fault { source: Arc::clone(source), place, kind }
+    let place = error.location().map(|at| Mark::from(&at).place(source));
+    Fault { source: Arc::clone(source), place, kind: fault_kind(error) }
 }
 
-/// Which of our limits the parser reached, directly or while it followed an alias, in our words.
-fn limit_reached(message: &str) -> Option<String> {
-    let breached = message.strip_prefix("budget breached: ");
-    let is_about = |what: &str| breached.is_some_and(|breached| breached.starts_with(what));
-    Some(if is_about("Depth") || message.starts_with("recursion limit") {
-        format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more")
-    } else if is_about("Nodes") || is_about("Events") {
-        format!("expected at most {CONFIG_NODES_MAX} values but found more")
-    } else if is_about("ScalarBytes") {
-        format!(
-            "expected at most {CONFIG_TEXT_BYTES_MAX} bytes of text, aliases expanded, but found more"
-        )
-    } else if breached.is_some() || message.starts_with("alias ") {
-        format!("expected aliases to repeat at most {CONFIG_REPEATED_MAX} values but found more")
-    } else {
-        return None;
-    })
+/// Which of our faults the parser's error is, directly or while it followed an alias.
+fn fault_kind(error: &Error) -> FaultKind {
+    let kind = match error {
+        Error::AliasError { error, .. } => return fault_kind(error),
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            return FaultKind::DuplicateKey { key: key.clone() };
+        }
+        Error::MultipleDocuments { .. } => SyntaxKind::SeveralDocuments,
+        Error::UnknownAnchor { .. } => SyntaxKind::UnknownAnchor,
+        other => match (limit_reached(other), scan_error(other)) {
+            (Some(limit), _) => return FaultKind::OverLimit(limit),
+            (None, Some(ErrorKind::UnexpectedCharacter { .. })) => SyntaxKind::Character,
+            (
+                None,
+                Some(
+                    ErrorKind::TabNotAllowed
+                    | ErrorKind::TabInBlockIndentation
+                    | ErrorKind::TabAtBlockScalarStart
+                    | ErrorKind::TabInIndentation
+                    | ErrorKind::TabInPlainScalar,
+                ),
+            ) => SyntaxKind::Tab,
+            (None, _) => SyntaxKind::Other,
+        },
+    };
+    // The place is shown beside the message, and the parser's advice is for people who call it from Rust.
+    let mut message = error.to_string();
+    for behind in [" at line ", "; use from_str"] {
+        message.truncate(message.find(behind).unwrap_or(message.len()));
+    }
+    FaultKind::Syntax { kind, message }
+}
+
+/// Which of our limits the parser reached.
+fn limit_reached(error: &Error) -> Option<TreeLimit> {
+    match error {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => Some(TreeLimit::Depth),
+        Error::Budget {
+            breach: BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. }, ..
+        } => Some(TreeLimit::Values),
+        Error::Budget { breach: BudgetBreach::ScalarBytes { .. }, .. } => {
+            Some(TreeLimit::TextBytes)
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayCounterOverflow { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => Some(TreeLimit::Aliases),
+        other => match scan_error(other) {
+            Some(ErrorKind::RecursionLimitExceeded) => Some(TreeLimit::Depth),
+            _ => None,
+        },
+    }
+}
+
+fn scan_error(error: &Error) -> Option<&ErrorKind> {
+    match error {
+        Error::ExternalMessage { source, .. } => match &**source {
+            ExternalMessageSource::Parser(error) => Some(error.kind()),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 impl From<Spanned<Raw>> for Node {

@@ -12,7 +12,7 @@ use hookwright_engine::template::{CommandText, TextError};
 
 use super::node::{Field, Mark, Node, Raw, shortened};
 use super::written::WrittenText;
-use super::{Fault, FaultKind, SourceFile, duration};
+use super::{ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, duration};
 
 /// Collects the faults of one file while its tree is read.
 pub struct Notes<'a> {
@@ -46,16 +46,37 @@ impl<'a> Notes<'a> {
     }
 
     /// Notes that something else was expected here.
-    pub fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
+    pub fn wrong_kind(&mut self, node: &Node, expected: impl Into<ExpectedValue>) {
+        let expected = expected.into();
         self.note(node.at, FaultKind::WrongKind { expected, found: node.found() });
     }
 
+    /// Notes a value that cannot be used here.
+    pub fn bad_value(
+        &mut self,
+        at: Mark,
+        found: impl Into<String>,
+        expected: impl Into<ExpectedValue>,
+    ) {
+        let (found, expected) = (found.into(), expected.into());
+        self.note(at, FaultKind::BadValue { found, expected });
+    }
+
+    /// Notes that something has to be here.
+    pub fn missing(&mut self, at: Mark, key: MissingKey) {
+        self.note(at, FaultKind::Missing(key));
+    }
+
     /// A text that says something.
-    pub fn text<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n str> {
+    pub fn text<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Option<&'n str> {
         match &node.raw {
             Raw::Text(text) if !text.trim().is_empty() => Some(text),
             Raw::Text(text) => {
-                self.note(node.at, FaultKind::BadValue { found: text.to_string(), expected });
+                self.bad_value(node.at, &**text, expected);
                 None
             }
             _ => {
@@ -69,8 +90,7 @@ impl<'a> Notes<'a> {
     pub fn command(&mut self, node: &Node, wire: &dyn Wire) -> Option<CommandText> {
         let text = self.text(node, "a command")?;
         if text.contains('\0') {
-            let expected = "a command without NUL bytes";
-            self.note(node.at, FaultKind::BadValue { found: text.replace('\0', "\\0"), expected });
+            self.bad_value(node.at, text.replace('\0', "\\0"), "a command without NUL bytes");
             return None;
         }
         let (at, kind) = match CommandText::of_dialect(text, wire) {
@@ -92,7 +112,7 @@ impl<'a> Notes<'a> {
         match node.raw {
             Raw::Bool(value) => Some(value),
             _ => {
-                self.wrong_kind(node, "true or false");
+                self.wrong_kind(node, ExpectedValue::Bool);
                 None
             }
         }
@@ -103,7 +123,7 @@ impl<'a> Notes<'a> {
         &mut self,
         node: &Node,
         range: std::ops::RangeInclusive<u32>,
-        expected: &'static str,
+        expected: impl Into<ExpectedValue>,
     ) -> Option<u32> {
         let number = match node.raw {
             Raw::Int(value) => u32::try_from(value).ok().filter(|value| range.contains(value)),
@@ -113,8 +133,7 @@ impl<'a> Notes<'a> {
             }
         };
         if number.is_none() {
-            let found = node.to_json().to_string();
-            self.note(node.at, FaultKind::BadValue { found, expected });
+            self.bad_value(node.at, node.to_json().to_string(), expected);
         }
         number
     }
@@ -133,8 +152,7 @@ impl<'a> Notes<'a> {
         if amount.is_finite() && amount > 0.0 {
             return Some(amount);
         }
-        let found = node.to_json().to_string();
-        self.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        self.bad_value(node.at, node.to_json().to_string(), EXPECTED);
         None
     }
 
@@ -152,7 +170,7 @@ impl<'a> Notes<'a> {
             }
         };
         if read.is_none() {
-            self.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+            self.bad_value(node.at, found, EXPECTED);
         }
         read
     }
@@ -179,7 +197,11 @@ impl<'a> Notes<'a> {
     }
 
     /// A list.
-    pub fn list<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n [Node]> {
+    pub fn list<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Option<&'n [Node]> {
         match &node.raw {
             Raw::List(items) => Some(items),
             _ => {
@@ -190,7 +212,11 @@ impl<'a> Notes<'a> {
     }
 
     /// A map.
-    pub fn map<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n [Field]> {
+    pub fn map<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Option<&'n [Field]> {
         match &node.raw {
             Raw::Map(fields) => Some(fields),
             _ => {
@@ -201,7 +227,11 @@ impl<'a> Notes<'a> {
     }
 
     /// A map from names to texts; numbers and booleans count as the text in the file.
-    pub fn texts(&mut self, node: &Node, expected: &'static str) -> Vec<(String, String)> {
+    pub fn texts(
+        &mut self,
+        node: &Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Vec<(String, String)> {
         let Some(fields) = self.map(node, expected) else {
             return Vec::new();
         };
@@ -209,7 +239,7 @@ impl<'a> Notes<'a> {
         for field in fields {
             match self.written(&field.value) {
                 Some(text) => texts.push((field.key.to_string(), text)),
-                None => self.wrong_kind(&field.value, "a string"),
+                None => self.wrong_kind(&field.value, ExpectedValue::String),
             }
         }
         texts

@@ -6,7 +6,7 @@ use super::loop_file::{self, LoopFile};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
 use super::termination;
-use super::{FaultKind, FilePlace};
+use super::{FilePlace, MissingKey};
 use crate::limits::STAGES_MAX;
 
 /// A pipeline as its file says it.
@@ -96,7 +96,7 @@ pub(super) fn read<'n>(
         }
     }
     if !has_stages {
-        notes.note(whole.at, FaultKind::Missing { missing: "`stages`" });
+        notes.missing(whole.at, MissingKey::Stages);
     }
     read
 }
@@ -108,17 +108,14 @@ fn stages<'n>(
 ) -> Vec<StageSpec> {
     let items = notes.list(node, "a list of stages").unwrap_or_default();
     if items.is_empty() || items.len() > STAGES_MAX {
-        let expected = "a list of 1 to 99 stages";
-        let found = format!("{} stages", items.len());
-        notes.note(node.at, FaultKind::BadValue { found, expected });
+        notes.bad_value(node.at, format!("{} stages", items.len()), "a list of 1 to 99 stages");
         return Vec::new();
     }
     let mut read: Vec<StageSpec> = Vec::with_capacity(items.len());
     for item in items {
         let Some(stage) = stage(item, &read, notes, inline) else { continue };
         if read.iter().any(|known| known.name == stage.name) {
-            let expected = "a name that no other stage has";
-            notes.note(item.at, FaultKind::BadValue { found: stage.name.clone(), expected });
+            notes.bad_value(item.at, &stage.name, "a name that no other stage has");
         }
         read.push(stage);
     }
@@ -137,7 +134,7 @@ fn stage<'n>(
     }
     let get = |key: &str| fields.iter().find(|field| &*field.key == key).map(|field| &field.value);
     let Some(body) = get("loop") else {
-        notes.note(node.at, FaultKind::Missing { missing: "`loop`" });
+        notes.missing(node.at, MissingKey::Loop);
         return None;
     };
     let name = match get("name") {
@@ -145,7 +142,7 @@ fn stage<'n>(
         None => match &body.raw {
             Raw::Text(text) if is_plain(text) => Some(&**text),
             _ => {
-                notes.note(node.at, FaultKind::Missing { missing: "`name` of the stage" });
+                notes.missing(node.at, MissingKey::StageName);
                 None
             }
         },
@@ -180,8 +177,7 @@ fn is_plain(name: &str) -> bool {
 
 fn is_name(name: &str, node: Option<&Node>, notes: &mut Notes<'_>) -> bool {
     if let (false, Some(node)) = (is_plain(name), node) {
-        let expected = "a name of letters, digits, `_` and `-`, at most 64";
-        notes.note(node.at, FaultKind::BadValue { found: name.to_owned(), expected });
+        notes.bad_value(node.at, name, "a name of letters, digits, `_` and `-`, at most 64");
         return false;
     }
     true
@@ -189,19 +185,19 @@ fn is_name(name: &str, node: Option<&Node>, notes: &mut Notes<'_>) -> bool {
 
 fn inputs(node: &Node, before: &[StageSpec], notes: &mut Notes<'_>) -> Option<Inputs> {
     const KEYS: &[&str] = &["from", "select"];
+    const EARLIER_STAGE: &str = "the name of an earlier stage";
     let fields = notes.map(node, "a map with `from`")?;
     for field in fields.iter().filter(|field| !KEYS.contains(&&*field.key)) {
         notes.unknown_key(field.at, &field.key, KEYS);
     }
     let get = |key: &str| fields.iter().find(|field| &*field.key == key).map(|field| &field.value);
     let Some(from) = get("from") else {
-        notes.note(node.at, FaultKind::Missing { missing: "`from`, an earlier stage" });
+        notes.missing(node.at, MissingKey::From);
         return None;
     };
-    let name = notes.text(from, "the name of an earlier stage")?;
+    let name = notes.text(from, EARLIER_STAGE)?;
     if !before.iter().any(|stage| stage.name == name) {
-        let expected = "the name of an earlier stage";
-        notes.note(from.at, FaultKind::BadValue { found: name.to_owned(), expected });
+        notes.bad_value(from.at, name, EARLIER_STAGE);
     }
     let select = match get("select") {
         Some(word) => notes.word(word, &["latest", "all"], &[Select::Latest, Select::All])?,

@@ -107,15 +107,14 @@ impl SecretsReader<'_> {
 
     /// One `NAME=value`; goes on to the next line.
     fn entry(&mut self) -> Result<(String, String), FaultKind> {
-        let expected = "NAME=value, an empty line or a # comment";
-        let bad = || FaultKind::BadValue { found: "…".to_owned(), expected };
+        const ENTRY: &str = "NAME=value, an empty line or a # comment";
         let line = self.rest_of_line();
-        let (name, _) = line.split_once('=').ok_or_else(bad)?;
+        let (name, _) = line.split_once('=').ok_or_else(|| bad(ENTRY))?;
         let begin = self.at + name.len() + 1;
         let name = name.trim_start();
         let name = name.strip_prefix("export ").map_or(name, str::trim_start).to_owned();
         if !is_name(&name) {
-            return Err(bad());
+            return Err(bad(ENTRY));
         }
         let (value, end) = match self.text[begin..].chars().next() {
             Some('\'') => single_quoted(self.text, begin)?,
@@ -126,7 +125,7 @@ impl SecretsReader<'_> {
         let behind = self.rest_of_line().trim_start();
         let is_comment = behind.starts_with('#') && self.rest_of_line().starts_with([' ', '\t']);
         if !behind.is_empty() && !is_comment {
-            return Err(FaultKind::BadValue { found: "…".to_owned(), expected: BEHIND });
+            return Err(bad(BEHIND));
         }
         self.next_line();
         Ok((name, value))
@@ -148,7 +147,7 @@ impl SecretsReader<'_> {
         }
         if value.contains('\0') || value.len() > ENV_VALUE_BYTES_MAX {
             let expected = "a value that fits in an environment variable, without NUL bytes";
-            self.faults.push((line, FaultKind::BadValue { found: "…".to_owned(), expected }));
+            self.faults.push((line, bad(expected)));
         }
     }
 }
@@ -164,7 +163,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn bad(expected: &'static str) -> FaultKind {
-    FaultKind::BadValue { found: "…".to_owned(), expected }
+    FaultKind::BadValue { found: "…".to_owned(), expected: expected.into() }
 }
 
 /// The value that begins at `begin`, and where it ends.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::node::{Field, Node};
 use super::notes::Notes;
-use super::{FaultKind, FilePlace};
+use super::{FilePlace, MissingKey};
 use crate::limits::ITERATIONS_MAX;
 
 /// When it is enough.
@@ -50,8 +50,7 @@ pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Option<Termination> {
     let fields = notes.map(node, "a map with `type`")?;
     let get = |key: &str| fields.iter().find(|field| &*field.key == key);
     let Some(kind) = get("type") else {
-        let missing = "`type`: fixed, judgment or queue";
-        notes.note(node.at, FaultKind::Missing { missing });
+        notes.missing(node.at, MissingKey::TerminationType);
         return None;
     };
     let kind = notes.word(&kind.value, WORDS, WORDS)?;

@@ -576,6 +576,45 @@ fn an_unreadable_entry_is_remembered_for_the_events_it_would_have_woken() {
 }
 
 #[test]
+fn faults_of_entries_under_an_unknown_event_follow_the_unknown_event() {
+    for (text, expected) in [
+        (
+            "hooks:\n  sesion:start:\n    - comand: a\n    - command: b\n      timeout: x\n",
+            &["2:3: unknown event", "3:7: unknown key `comand`", "5:16: expected a duration"][..],
+        ),
+        ("hooks: {sesion:start: 3}", &["1:9: unknown event", "1:23: expected a list of hooks"]),
+        (
+            "hooks: [{event: sesion:start, comand: a}, {command: b, once: 3}]",
+            &[
+                "1:17: unknown event",
+                "1:31: unknown key",
+                "1:43: missing `event`",
+                "1:62: expected true",
+            ],
+        ),
+        // What depends on the event is not judged.
+        (
+            "hooks: {Stopp: [{command: a, on_failure: block, matcher: b, pipe_output: true}]}",
+            &["1:9: unknown event"],
+        ),
+        (
+            "hooks: {Stopp: [{command: a, event: b}, 3]}",
+            &["1:9: unknown", "1:30: `event`", "1:41: "],
+        ),
+    ] {
+        let found = faults(text);
+        let begins = |(found, expected): (&String, &&str)| {
+            found.starts_with(&format!("hookwright.yaml:{expected}"))
+        };
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        assert!(found.iter().zip(expected).all(begins), "{found:?}");
+        let loaded = load(text);
+        assert!(loaded.hooks.hooks().is_empty(), "{text}");
+        assert!(loaded.hooks.broken_for(&event("tool:pre_execute")).next().is_some(), "{text}");
+    }
+}
+
+#[test]
 fn hooks_of_two_files_with_one_stem_have_different_ids() {
     let folder = tempfile::tempdir().expect("a folder");
     let files: Vec<ConfigFile> = ["a", "b"]
@@ -681,7 +720,10 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
         ("termination: {type: fixd}", "expected fixed, judgment, queue but found `fixd`"),
         ("termination: {type: fixed, consensus: 2}", "unknown key `consensus`"),
         ("termination: {type: fixed, iterations: 0}", "from 1 to 1000000 but found `0`"),
-        ("agent: {type: claude, command: x}", "unknown key `command`"),
+        (
+            "agent: {type: claude, command: x}",
+            "the key `command` is for command agents, this is a claude agent",
+        ),
         ("agent: {type: claude, args: -v}", "a list of arguments for the agent's program"),
         ("agent: {type: 5}", "command, scripted, or an agent's name"),
         ("agent: {type: command}", "missing `command`"),

@@ -13,7 +13,10 @@ use hookwright_engine::variables::Environment;
 use super::keys::{HOOK_FILE_KEYS, LOOP_KEYS, PIPELINE_KEYS, check_key};
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
-use super::{ConfigFile, Fault, FaultKind, KnownSystems, Loaded, Scope, SourceFile, entry};
+use super::{
+    ConfigFile, ExpectedValue, Fault, FaultKind, KnownSystems, Loaded, MissingKey, Scope,
+    SourceFile, entry,
+};
 use super::{agent, callback_address, loop_file, pipeline_file, warning};
 
 /// Reads a whole file into `loaded`.
@@ -34,7 +37,7 @@ pub(super) fn read(
             let empty = Fault { source: Arc::clone(source), place: None, kind: FaultKind::Empty };
             return loaded.file_is_broken(empty);
         }
-        _ => notes.map(&root, "a map with the key `hooks`"),
+        _ => notes.map(&root, ExpectedValue::HooksKey),
     };
     let Some(fields) = fields else {
         return loaded.entry_is_broken(None, notes.faults);
@@ -183,42 +186,57 @@ impl HookReading<'_> {
                     self.entry_with_event(entry, number);
                 }
             }
-            _ => self.broken(None, |notes| {
-                notes.map(node, "a map from events to lists of hooks");
-            }),
+            _ => {
+                let mut notes = Notes::new(self.source);
+                notes.wrong_kind(node, ExpectedValue::HooksByEvent);
+                self.loaded.entry_is_broken(None, notes.faults);
+            }
         }
     }
 
     fn event(&mut self, event: &Field) {
-        let pattern = match Pattern::parse(&event.key) {
-            Ok(pattern) => pattern,
-            Err(error) => {
-                return self.broken(None, |notes| notes.note(event.at, FaultKind::Pattern(error)));
-            }
+        let (name, at): (Arc<str>, Mark) = ((*event.key).into(), event.at);
+        let mut notes = Notes::new(self.source);
+        let entries = match event.value.raw {
+            Raw::Null => &[],
+            _ => notes.list(&event.value, ExpectedValue::HookList).unwrap_or_default(),
         };
-        let name: Arc<str> = (*event.key).into();
-        match &event.value.raw {
-            Raw::Null => {}
-            Raw::List(entries) => {
+        match Pattern::parse(&event.key) {
+            Ok(pattern) => {
+                self.loaded.entry_is_broken(Some(pattern.clone()), notes.faults);
                 for (number, entry) in entries.iter().enumerate() {
                     let pattern = pattern.clone();
-                    let (event, at) = (&name, event.at);
-                    self.entry(entry, Listens { event, at, pattern, in_a_list: false }, number);
+                    let listens = Listens { event: &name, at, pattern, in_a_list: false };
+                    self.entry(entry, listens, number);
                 }
             }
-            _ => self.broken(Some(pattern), |notes| {
-                notes.list(&event.value, "a list of hooks");
-            }),
+            Err(error) => {
+                notes.note(at, FaultKind::Pattern(error));
+                notes.faults.rotate_right(1);
+                self.at_no_event(entries, false, notes);
+            }
         }
+    }
+
+    /// Entries whose event is unknown. They can't run, so only their faults are read, after those of the event.
+    fn at_no_event(&mut self, entries: &[Node], in_a_list: bool, mut notes: Notes<'_>) {
+        for entry in entries {
+            // Rules that depend on the event are kept at one of these; a matcher is least strict at them.
+            let mut pattern = Pattern::parse("*").unwrap_or_default();
+            pattern.points.retain(|point| point.event.subject != Some("tool_name"));
+            let listens = Listens { event: &"*".into(), at: entry.at, pattern, in_a_list };
+            entry::read(entry, self.place(&listens, 0), &mut notes);
+        }
+        self.loaded.entry_is_broken(None, notes.faults);
     }
 
     fn entry_with_event(&mut self, entry: &Node, number: usize) {
         let mut notes = Notes::new(self.source);
         let event =
-            notes.map(entry, "a hook, a map with `event` and `command`").and_then(|fields| {
+            notes.map(entry, ExpectedValue::Hook("`event` and `command`")).and_then(|fields| {
                 let found = fields.iter().find(|field| &*field.key == "event");
                 if found.is_none() {
-                    notes.note(entry.at, FaultKind::Missing { missing: "`event`" });
+                    notes.missing(entry.at, MissingKey::Event);
                 }
                 found
             });
@@ -236,28 +254,34 @@ impl HookReading<'_> {
             Some((name, at, pattern)) => {
                 self.entry(entry, Listens { event: &name, at, pattern, in_a_list: true }, number);
             }
+            // What is not even a map was said to be none.
+            None if matches!(entry.raw, Raw::Map(_)) => {
+                self.at_no_event(std::slice::from_ref(entry), true, notes);
+            }
             None => self.loaded.entry_is_broken(None, notes.faults),
         }
     }
 
-    fn entry(&mut self, node: &Node, listens: Listens<'_>, number: usize) {
-        let Listens { event, at, pattern, in_a_list } = listens;
-        let mut notes = Notes::new(self.source);
-        let place = entry::EntryPlace {
-            event,
-            event_at: at,
-            pattern: &pattern,
-            id: format!("{}/{event}#{number}", self.stem),
+    fn place<'p>(&'p self, listens: &'p Listens<'p>, number: usize) -> entry::EntryPlace<'p> {
+        entry::EntryPlace {
+            event: listens.event,
+            event_at: listens.at,
+            pattern: &listens.pattern,
+            id: format!("{}/{}#{number}", self.stem, listens.event),
             file: &self.shown_as,
             path: &self.path,
-            in_a_list,
+            in_a_list: listens.in_a_list,
             layer: self.layer,
             known: self.known,
             environment: self.environment,
-        };
-        let hook = entry::read(node, place, &mut notes);
+        }
+    }
+
+    fn entry(&mut self, node: &Node, listens: Listens<'_>, number: usize) {
+        let mut notes = Notes::new(self.source);
+        let hook = entry::read(node, self.place(&listens, number), &mut notes);
         if let (Some(hook), Some(warnings)) = (&hook, &mut self.loaded.warnings) {
-            warnings.look_at(node, hook, Some(at), self.source, self.environment);
+            warnings.look_at(node, hook, Some(listens.at), self.source, self.environment);
             // What is wrong with it comes first.
             if notes.faults.is_empty() {
                 warnings.look_for_program(node, hook, self.source, self.environment);
@@ -272,13 +296,7 @@ impl HookReading<'_> {
             }
         }
         if !notes.faults.is_empty() {
-            self.loaded.entry_is_broken(Some(pattern), notes.faults);
+            self.loaded.entry_is_broken(Some(listens.pattern), notes.faults);
         }
-    }
-
-    fn broken(&mut self, pattern: Option<Pattern>, note: impl FnOnce(&mut Notes<'_>)) {
-        let mut notes = Notes::new(self.source);
-        note(&mut notes);
-        self.loaded.entry_is_broken(pattern, notes.faults);
     }
 }

@@ -15,19 +15,16 @@ use hookwright_engine::template::{LexError, Quoting, places};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptPlaceError {
     /// Its end is a comment, a here-document, an operator, a bracket…
-    #[error(
-        "this command takes no argument at its end; write \"$1\" where the prompt belongs, or use \
-         prompt: stdin"
-    )]
+    #[error("this command takes no argument at its end")]
     NotBehindIt,
     /// It cannot be read.
-    #[error("cannot tell where the prompt would go in this command: {0}; use prompt: stdin")]
+    #[error("cannot tell where the prompt would go in this command: {0}")]
     Unreadable(LexError),
     /// The shell, or a program that it starts, would run what the prompt says.
-    #[error("this command would run its prompt as a program; use prompt: stdin")]
+    #[error("this command would run its prompt as a program")]
     Runs,
     /// Several arguments would be made of it.
-    #[error("the shell would split the prompt into words here; write \"$1\", in double quotes")]
+    #[error("the shell would split the prompt into words here")]
     Splits,
 }
 

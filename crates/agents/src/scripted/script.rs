@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_config::{Fault, FaultKind, SourceFile};
+use hookwright_config::{ExpectedValue, Fault, MissingKey, SourceFile};
 use serde_json::{Map, Value};
 
 use super::tree::{Node, Raw, ScriptNotes};
@@ -165,7 +165,7 @@ fn script(node: &Node, notes: &mut ScriptNotes<'_>) -> Script {
         }
     }
     if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "turns") {
-        notes.note(node.at, FaultKind::Missing { missing: "`turns`, a list" });
+        notes.missing(node.at, MissingKey::Turns);
     }
     script
 }
@@ -187,7 +187,7 @@ fn turn(node: &Node, notes: &mut ScriptNotes<'_>) -> ScriptTurn {
         }
     }
     if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "do") {
-        notes.note(node.at, FaultKind::Missing { missing: "`do`, a list of deeds" });
+        notes.missing(node.at, MissingKey::Deeds);
     }
     turn
 }
@@ -209,8 +209,8 @@ fn deed(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
     };
     let value = &field.value;
     Some(match &*field.key {
-        "say" => ScriptDeed::Say(notes.text(value, "a string")?),
-        "complain" => ScriptDeed::Complain(notes.text(value, "a string")?),
+        "say" => ScriptDeed::Say(notes.text(value, ExpectedValue::String)?),
+        "complain" => ScriptDeed::Complain(notes.text(value, ExpectedValue::String)?),
         "write" => ScriptDeed::Write(files(value, notes)),
         "append" => ScriptDeed::Append(files(value, notes)),
         "delete" => {
@@ -218,7 +218,7 @@ fn deed(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
             ScriptDeed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
         }
         "status" => ScriptDeed::Status(status(value, notes)),
-        "raw_status" => ScriptDeed::RawStatus(notes.text(value, "a string")?),
+        "raw_status" => ScriptDeed::RawStatus(notes.text(value, ExpectedValue::String)?),
         "fail" => ScriptDeed::Fail(notes.text(value, "a string with the reason")?),
         "exit" => ScriptDeed::Exit(notes.exit_code(value)?),
         "sleep" => ScriptDeed::Sleep(notes.duration(value)?),
@@ -236,10 +236,9 @@ fn files(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for field in notes.map(node, FILES_EXPECTED) {
         if !is_inside(&field.key) {
-            let (found, expected) = (field.key.to_string(), PATH_EXPECTED);
-            notes.note(field.at, FaultKind::BadValue { found, expected });
+            notes.bad_value(field.at, &*field.key, PATH_EXPECTED);
         }
-        let text = notes.text(&field.value, "a string");
+        let text = notes.text(&field.value, ExpectedValue::String);
         files.extend(text.map(|text| (field.key.to_string(), text)));
     }
     files
@@ -248,7 +247,7 @@ fn files(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<(String, String)> {
 fn path(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<String> {
     let path = notes.full_text(node, PATH_EXPECTED)?;
     if !is_inside(&path) {
-        notes.note(node.at, FaultKind::BadValue { found: path, expected: PATH_EXPECTED });
+        notes.bad_value(node.at, path, PATH_EXPECTED);
         return None;
     }
     Some(path)
@@ -260,7 +259,9 @@ fn status(node: &Node, notes: &mut ScriptNotes<'_>) -> Map<String, Value> {
     for field in fields {
         let value = match &*field.key {
             "decision" => notes.word(&field.value, DECISIONS, DECISIONS).map(Value::from),
-            "reason" | "summary" => notes.text(&field.value, "a string").map(Value::from),
+            "reason" | "summary" => {
+                notes.text(&field.value, ExpectedValue::String).map(Value::from)
+            }
             "failure" => notes.word(&field.value, FAILURES, FAILURES).map(Value::from),
             "retry_after" => {
                 notes.duration(&field.value).map(|wait| Value::from(wait.as_secs_f64()))
@@ -274,8 +275,7 @@ fn status(node: &Node, notes: &mut ScriptNotes<'_>) -> Map<String, Value> {
         status.extend(value.map(|value| (field.key.to_string(), value)));
     }
     if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "decision") {
-        let missing = "`decision`: continue, stop or error";
-        notes.note(node.at, FaultKind::Missing { missing });
+        notes.missing(node.at, MissingKey::AgentDecision);
     }
     status
 }
@@ -293,10 +293,10 @@ fn if_prompt(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
     }
     let has = |key: &str| fields.iter().any(|field| &*field.key == key);
     if !fields.is_empty() && !has("contains") {
-        notes.note(node.at, FaultKind::Missing { missing: "`contains`, a string to look for" });
+        notes.missing(node.at, MissingKey::PromptPart);
     }
     if !fields.is_empty() && !has("then") && !has("else") {
-        notes.note(node.at, FaultKind::Missing { missing: "`then` or `else`, a list of deeds" });
+        notes.missing(node.at, MissingKey::ThenOrElse);
     }
     Some(ScriptDeed::IfPrompt { contains: contains?, then, otherwise })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hookwright_config::limits::CONFIG_BYTES_MAX;
 pub(super) use hookwright_config::tree::{Field, Mark, Node, Raw};
-use hookwright_config::{Fault, FaultKind, SourceFile, tree};
+use hookwright_config::{ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, tree};
 
 /// Collects what is wrong with a script while its tree is read.
 pub(super) struct ScriptNotes<'a> {
@@ -35,12 +35,22 @@ impl<'a> ScriptNotes<'a> {
         parsed.map_err(|fault| self.inner.faults.push(fault)).ok()
     }
 
-    pub(super) fn note(&mut self, at: Mark, kind: FaultKind) {
-        self.inner.note(at, kind);
+    pub(super) fn missing(&mut self, at: Mark, key: MissingKey) {
+        self.inner.missing(at, key);
     }
 
-    pub(super) fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
-        self.note(node.at, FaultKind::WrongKind { expected, found: found(node) });
+    pub(super) fn bad_value(
+        &mut self,
+        at: Mark,
+        found: impl Into<String>,
+        expected: impl Into<ExpectedValue>,
+    ) {
+        self.inner.bad_value(at, found, expected);
+    }
+
+    pub(super) fn wrong_kind(&mut self, node: &Node, expected: impl Into<ExpectedValue>) {
+        let expected = expected.into();
+        self.inner.note(node.at, FaultKind::WrongKind { expected, found: found(node) });
     }
 
     pub(super) fn unknown_key(&mut self, field: &Field, known: &'static [&'static str]) {
@@ -48,7 +58,11 @@ impl<'a> ScriptNotes<'a> {
     }
 
     /// A text; a number or a boolean counts as the text in the file.
-    pub(super) fn text(&mut self, node: &Node, expected: &'static str) -> Option<String> {
+    pub(super) fn text(
+        &mut self,
+        node: &Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Option<String> {
         let text = self.inner.written(node);
         if text.is_none() {
             self.wrong_kind(node, expected);
@@ -57,10 +71,15 @@ impl<'a> ScriptNotes<'a> {
     }
 
     /// A text that says something.
-    pub(super) fn full_text(&mut self, node: &Node, expected: &'static str) -> Option<String> {
+    pub(super) fn full_text(
+        &mut self,
+        node: &Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> Option<String> {
+        let expected = expected.into();
         let text = self.text(node, expected)?;
         if text.trim().is_empty() {
-            self.note(node.at, FaultKind::BadValue { found: text, expected });
+            self.bad_value(node.at, text, expected);
             return None;
         }
         Some(text)
@@ -85,7 +104,11 @@ impl<'a> ScriptNotes<'a> {
         self.inner.word(node, words, meanings)
     }
 
-    pub(super) fn list<'n>(&mut self, node: &'n Node, expected: &'static str) -> &'n [Node] {
+    pub(super) fn list<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> &'n [Node] {
         match &node.raw {
             Raw::List(items) if !items.is_empty() => items,
             _ => {
@@ -95,7 +118,11 @@ impl<'a> ScriptNotes<'a> {
         }
     }
 
-    pub(super) fn map<'n>(&mut self, node: &'n Node, expected: &'static str) -> &'n [Field] {
+    pub(super) fn map<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: impl Into<ExpectedValue>,
+    ) -> &'n [Field] {
         match &node.raw {
             Raw::Map(fields) if !fields.is_empty() => fields,
             _ => {

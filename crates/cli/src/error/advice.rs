@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use self::expressions::{condition, matcher, pattern, variable_help};
 use self::values::{
-    conflict_help, hook_conflict_help, kind_help, missing_help, syntax_help, value_help,
+    conflict_help, hook_conflict_help, limit_help, missing_help, syntax_help, value_help,
 };
 use super::{cut_number, did_you_mean, quoted};
 
@@ -107,18 +107,8 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             "write a first hook: `hooks: {session:start: [{command: echo hello}]}`",
         )
         .expected("`hooks:`"),
-        FaultKind::Syntax { message } => {
-            // The parser's advice is for people who call it from Rust.
-            let heading = message.split("; use from_str").next().unwrap_or(message);
-            Advice::new(heading, syntax_help(message))
-        }
-        FaultKind::OverLimit { message } => {
-            let help = match message.contains("aliases") {
-                true => "write the values out instead of repeating them with anchors",
-                false => "split the file, or replace many hooks with one that has a pattern",
-            };
-            Advice::new(message, help)
-        }
+        FaultKind::Syntax { kind, .. } => Advice::new(message, syntax_help(*kind)),
+        FaultKind::OverLimit(limit) => Advice::new(message, limit_help(*limit)),
         FaultKind::DuplicateKey { key } => {
             Advice::new(message, format!("merge both `{key}` entries into one"))
                 .found(key)
@@ -141,8 +131,10 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         )
         .found(*found)
         .expected(*belongs_to),
-        FaultKind::WrongKind { expected, found } => {
-            Advice::new(message, kind_help(expected)).found(found).expected(*expected)
+        FaultKind::KeyOfOtherAgent { key, belongs_to, found } => {
+            Advice::new(message, format!("remove `{key}`, or write `type: {belongs_to}`"))
+                .found(found)
+                .expected(*belongs_to)
         }
         FaultKind::UnknownWord { found, expected, .. } => Advice::new(
             message,
@@ -150,11 +142,13 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         )
         .found(found)
         .expected(expected.join(", ")),
-        FaultKind::BadValue { found, expected } => {
-            Advice::new(message, value_help(expected)).found(found).expected(*expected)
+        FaultKind::WrongKind { expected, found } | FaultKind::BadValue { found, expected } => {
+            Advice::new(message, value_help(*expected, &fault.kind))
+                .found(found)
+                .expected(expected.to_string())
         }
-        FaultKind::Missing { missing } => {
-            Advice::new(message, missing_help(missing)).expected(*missing)
+        FaultKind::Missing(key) => {
+            Advice::new(message, missing_help(*key)).expected(key.to_string())
         }
         FaultKind::Conflict(conflict) => Advice::new(message, conflict_help(*conflict)),
         FaultKind::HookConflict(conflict) => Advice::new(message, hook_conflict_help(*conflict)),
@@ -273,6 +267,10 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
                  {program}`"
             ),
         ),
+        FaultKind::NoPlaceForPrompt { .. } => Advice::new(
+            message,
+            "write `prompt: stdin`, or \"$1\", in double quotes, where the prompt belongs",
+        ),
         FaultKind::NoPrompt => Advice::new(
             message,
             "write `prompt: …` or `prompt_file: …`, or put a file `prompt.md` beside loop.yaml",
@@ -296,12 +294,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         .found(event)
         .expected(instead.as_str()),
         FaultKind::NotYet { what } => {
-            let help = if what.starts_with("dialect") {
-                format!("remove `{what}` and write the hook in the native format")
-            } else {
-                format!("remove `{what}`")
-            };
-            Advice::new(message, help).found(what)
+            Advice::new(message, format!("remove `{what}`")).found(what)
         }
     }
 }

@@ -399,6 +399,13 @@ fn raw_control_characters_are_drawn_and_the_carets_still_fit() {
   |         ^^^^^^^^^^^^^^
 help: `hookwright events` lists every event
 
+error: expected a list of hooks but found the number `1`
+ --> hookwright.yaml:1:16
+  |
+1 | hooks: {'日本\u{202e}': 1, \u{85}möd: []}
+  |                         ^
+help: begin each hook with a dash: `- command: cargo test`
+
 error: unknown event `möd`
  --> hookwright.yaml:1:19
   |
@@ -406,7 +413,7 @@ error: unknown event `möd`
   |                            ^^^^^^^^^
 help: `hookwright events` lists every event
 
-2 faults in 1 file
+3 faults in 1 file
 "#
         )
     );

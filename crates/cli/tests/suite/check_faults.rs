@@ -130,6 +130,20 @@ help: keep one document: remove the line `---` and everything below it
 }
 
 #[test]
+fn an_alias_without_its_anchor() {
+    assert_eq!(
+        said_about("hooks: {tool:pre_execute: [{command: x, matcher: *.rs}]}\n"),
+        "error: alias references unknown anchor
+ --> hookwright.yaml:1:50
+  |
+1 | hooks: {tool:pre_execute: [{command: x, matcher: *.rs}]}
+  |                                                  ^
+help: put a string that begins with `*` in quotes, or define the anchor above it
+"
+    );
+}
+
+#[test]
 fn a_bomb_of_anchors() {
     let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
     for (name, before) in "bcdefghi".chars().zip("abcdefgh".chars()) {

@@ -200,6 +200,71 @@ help: install it, or check that it is in PATH: `which nope-program`
 }
 
 #[test]
+fn an_agent_of_an_unknown_type_is_said_whatever_its_settings_are() {
+    let sandbox = Sandbox::new()
+        .file("loop.yaml", "prompt: p\nagent: {type: bogus, script: a.yaml}\n")
+        .file("claude.yaml", "prompt: p\nagent: {type: claud, modle: x}\n");
+    assert_eq!(
+        refused(&sandbox, &["check", "loop.yaml"]),
+        "error: unknown agent `bogus`
+ --> loop.yaml:2:8
+  |
+2 | agent: {type: bogus, script: a.yaml}
+  |        ^
+help: known agents are `claude`, `codex`, `gemini`, `opencode`; write `agent: {command: …}` for any other \
+program that reads a prompt, or `agent: {script: turns.yaml}` for one that plays a script
+
+error: the key `script` is for scripted agents, this is a bogus agent
+ --> loop.yaml:2:22
+  |
+2 | agent: {type: bogus, script: a.yaml}
+  |                      ^^^^^^
+help: remove `script`, or write `type: scripted`
+
+2 faults in 1 file
+"
+    );
+    let said = refused(&sandbox, &["run", "loop.yaml"]);
+    assert!(said.contains("unknown agent `bogus`") && said.contains("known agents are"), "{said}");
+    let said = refused(&sandbox, &["run", "claude.yaml"]);
+    assert!(said.contains("unknown agent `claud`"), "{said}");
+    assert!(said.contains("help: did you mean `claude`?"), "{said}");
+    assert!(said.contains("unknown key `modle`"), "{said}");
+}
+
+#[test]
+fn a_script_that_lacks_a_key_is_told_which_one_to_write() {
+    for (script, missing, help) in [
+        ("then: stop", "`turns`, a list", "`turns: [[{say: hello}]]`"),
+        ("turns: [{stage: a}]", "`do`, a list of deeds", "`do: [{say: hello}]`"),
+        ("turns: [[status: {reason: a}]]", "`decision`: continue", "`decision: continue`"),
+        ("turns: [[if_prompt: {then: [say: a]}]]", "`contains`, a str", "`contains: review`"),
+        ("turns: [[if_prompt: {contains: a}]]", "`then` or `else`", "`then: [{say: hello}]`"),
+    ] {
+        let sandbox = Sandbox::new()
+            .file("loop.yaml", "prompt: p\nagent: {script: s.yaml}\n")
+            .file("s.yaml", script);
+        let said = refused(&sandbox, &["run", "loop.yaml"]);
+        assert!(said.starts_with(&format!("error: missing {missing}")), "{said}");
+        assert!(
+            said.lines().any(|line| line.starts_with("help: ") && line.ends_with(help)),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_command_without_a_place_for_the_prompt_is_told_where_to_put_it() {
+    let agent = r#"agent: {command: "cat #", prompt: argument}"#;
+    let sandbox = Sandbox::new().file("loop.yaml", format!("prompt: p\n{agent}\n"));
+    let said = refused(&sandbox, &["run", "loop.yaml"]);
+    assert!(said.starts_with("error: this command takes no argument at its end\n"), "{said}");
+    let help =
+        r#"help: write `prompt: stdin`, or "$1", in double quotes, where the prompt belongs"#;
+    assert!(said.lines().any(|line| line == help), "{said}");
+}
+
+#[test]
 fn faults_of_a_loop_stand_where_they_are() {
     for (text, place, said) in [
         ("agent: {command: 'true'}", "loop.yaml:1:1", "no prompt: set `prompt` or `prompt_file`"),

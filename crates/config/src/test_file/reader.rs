@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::{CaseStep, TestCase, TestFile, is_within};
 use crate::node::{Field, Mark, Node, Raw, parse};
 use crate::notes::Notes;
-use crate::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
+use crate::{ConfigFile, Conflict, ExpectedValue, FaultKind, MissingKey, SourceFile, action, file};
 
 pub(super) const FILE_KEYS: &[&str] = &["version", "cases"];
 pub(super) const CASE_KEYS: &[&str] = &[
@@ -48,7 +48,6 @@ pub(super) const TEXT_KEYS: &[&str] = &["contains", "matches"];
 pub(super) const WANTED_FILE_KEYS: &[&str] = &["is", "content"];
 
 const PATH: &str = "a path within the project, like src/main.rs";
-const EVENT_OR_STEPS: &str = "`event` or `steps`";
 
 /// Reads and checks a test file. Files that it names are looked for beside it.
 pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
@@ -103,11 +102,11 @@ impl TestFileReader<'_> {
         let is_map = matches!(root.raw, Raw::Null | Raw::Map(_));
         let Some(cases) = cases else {
             if is_map && self.notes.faults.is_empty() {
-                self.notes.note(root.at, FaultKind::Missing { missing: "`cases`" });
+                self.notes.missing(root.at, MissingKey::Cases);
             }
             return Vec::new();
         };
-        let cases = self.notes.list(cases, "a list of cases").unwrap_or_default();
+        let cases = self.notes.list(cases, ExpectedValue::CaseList).unwrap_or_default();
         cases.iter().filter_map(|case| self.case(case)).collect()
     }
 
@@ -128,7 +127,7 @@ impl TestFileReader<'_> {
             self.case_field(&mut case, field);
         }
         if get(fields, "name").is_none() {
-            self.notes.note(node.at, FaultKind::Missing { missing: "`name`" });
+            self.notes.missing(node.at, MissingKey::CaseName);
         }
         self.steps(&mut case, node, fields);
         if self.faults() == faults_before {
@@ -170,8 +169,8 @@ impl TestFileReader<'_> {
     fn name(&mut self, case: &mut TestCase, name: &str, at: Mark) {
         let name = name.trim();
         if name.contains('\n') {
-            let found = name.lines().next().unwrap_or_default().to_owned();
-            self.notes.note(at, FaultKind::BadValue { found, expected: "a name in one line" });
+            let found = name.lines().next().unwrap_or_default();
+            self.notes.bad_value(at, found, "a name in one line");
         }
         if let Some(first_line) = self.names.insert(name.to_owned(), at.line) {
             let name = name.to_owned();
@@ -184,9 +183,7 @@ impl TestFileReader<'_> {
     fn check_not_ours(&mut self, env: &Node) {
         let Raw::Map(fields) = &env.raw else { return };
         for field in fields.iter().filter(|field| is_ours(&field.key)) {
-            let expected = "a variable that no event sets; an event's values belong in `data`";
-            let found = field.key.to_string();
-            self.notes.note(field.at, FaultKind::BadValue { found, expected });
+            self.notes.bad_value(field.at, &*field.key, ExpectedValue::FreeVariable);
         }
     }
 
@@ -205,7 +202,7 @@ impl TestFileReader<'_> {
         }
         let list = self.notes.list(&steps.value, "a list of steps").unwrap_or_default();
         if list.is_empty() && matches!(steps.value.raw, Raw::List(_)) {
-            self.notes.note(steps.at, FaultKind::Missing { missing: EVENT_OR_STEPS });
+            self.notes.missing(steps.at, MissingKey::EventOrSteps);
         }
         for step in list {
             let Some(fields) = self.notes.map(step, "a step, a map with `event` and `expect`")
@@ -226,7 +223,7 @@ impl TestFileReader<'_> {
         let event = match get(fields, "event") {
             Some(field) => self.event_name(&field.value),
             None => {
-                self.notes.note(at, FaultKind::Missing { missing: EVENT_OR_STEPS });
+                self.notes.missing(at, MissingKey::EventOrSteps);
                 None
             }
         };
@@ -298,8 +295,7 @@ impl TestFileReader<'_> {
             let named = data.get(field).and_then(Value::as_str);
             let other = named.and_then(EventName::resolve).filter(|named| named != event);
             if let (Some(named), Some(_)) = (named, other) {
-                let expected = "data of the event that the case names";
-                self.notes.note(at, FaultKind::BadValue { found: named.to_owned(), expected });
+                self.notes.bad_value(at, named, "data of the event that the case names");
             }
         }
     }
@@ -313,9 +309,7 @@ impl TestFileReader<'_> {
                 Raw::Text(text) => Some(text.to_string()),
                 Raw::Null => Some(String::new()),
                 _ => {
-                    let found = field.value.found();
-                    let expected = "the content of the file";
-                    self.notes.note(field.value.at, FaultKind::WrongKind { expected, found });
+                    self.notes.wrong_kind(&field.value, "the content of the file");
                     None
                 }
             };
@@ -329,8 +323,7 @@ impl TestFileReader<'_> {
         if is_within(&path) && !field.key.contains('\0') {
             return Some(path);
         }
-        let found = field.key.replace('\0', "\\0");
-        self.notes.note(field.at, FaultKind::BadValue { found, expected: PATH });
+        self.notes.bad_value(field.at, field.key.replace('\0', "\\0"), PATH);
         None
     }
 
@@ -345,7 +338,7 @@ impl TestFileReader<'_> {
         // A case that looks at nothing could not fail.
         if case.steps.iter().all(|step| step.expected.is_empty()) {
             let at = get(fields, "expect").map_or(node.at, |field| field.at);
-            self.notes.note(at, FaultKind::Missing { missing: "`expect`" });
+            self.notes.missing(at, MissingKey::Expect);
         }
     }
 }

@@ -112,7 +112,8 @@ impl Planning<'_> {
         match self.named.iter().find(|(_, _, known)| known == name) {
             Some((known, path, _)) if *known != spec.definition || *path != source.path => {
                 let expected = "a name that no other agent of this session has";
-                let kind = FaultKind::BadValue { found: name.to_owned(), expected };
+                let kind =
+                    FaultKind::BadValue { found: name.to_owned(), expected: expected.into() };
                 self.faults.push(fault_at(source, place, kind));
                 return None;
             }

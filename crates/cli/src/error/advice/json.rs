@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_config::tree::parse;
-use hookwright_config::{Fault, FaultKind, SourceFile};
+use hookwright_config::{ExpectedValue, Fault, FaultKind, SourceFile};
 use serde_json::Value;
 
 /// Whether a file is JSON, for the programs that read it.
@@ -19,13 +19,15 @@ pub(super) fn help(fault: &Fault, help: &str) -> String {
             "look for a missing comma, quote or bracket nearby; keys and strings need double quotes"
                 .to_owned()
         }
-        FaultKind::WrongKind { expected: "a list of hooks", .. } => {
+        FaultKind::WrongKind { expected: ExpectedValue::HookList, .. } => {
             "put the hooks in brackets: `[{\"command\": \"cargo test\"}]`".to_owned()
         }
-        FaultKind::WrongKind { expected: "a list of cases", .. } => {
+        FaultKind::WrongKind { expected: ExpectedValue::CaseList, .. } => {
             "put the cases in brackets: `[{\"name\": \"sudo is blocked\"}]`".to_owned()
         }
-        FaultKind::WrongKind { expected: "a string", .. } => "put it in double quotes".to_owned(),
+        FaultKind::WrongKind { expected: ExpectedValue::String, .. } => {
+            "put it in double quotes".to_owned()
+        }
         _ => translated(help),
     }
 }

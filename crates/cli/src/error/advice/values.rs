@@ -1,73 +1,90 @@
 //! What to write where something else is expected: one line for each place of a configuration.
 
-use hookwright_config::Conflict;
+use hookwright_config::{Conflict, ExpectedValue, FaultKind, MissingKey, SyntaxKind, TreeLimit};
 use hookwright_engine::hook::HookConflict;
 
-pub(super) fn syntax_help(message: &str) -> &'static str {
-    if message.contains("aliases") {
-        "write the values out instead of repeating them with anchors"
-    } else if message.contains("tab") {
-        "indent with spaces"
-    } else if message.starts_with("unexpected character") {
-        "remove it, or write it as an escape in double quotes: `\"\\e\"`"
-    } else if message.contains("multiple") {
-        "keep one document: remove the line `---` and everything below it"
-    } else {
-        "look for a missing quote, bracket or space nearby; a string with `: `, ` #`, `{` or `*` \
-         needs quotes"
+pub(super) fn syntax_help(kind: SyntaxKind) -> &'static str {
+    match kind {
+        SyntaxKind::Tab => "indent with spaces",
+        SyntaxKind::Character => "remove it, or write it as an escape in double quotes: `\"\\e\"`",
+        SyntaxKind::SeveralDocuments => {
+            "keep one document: remove the line `---` and everything below it"
+        }
+        SyntaxKind::UnknownAnchor => {
+            "put a string that begins with `*` in quotes, or define the anchor above it"
+        }
+        SyntaxKind::Other => {
+            "look for a missing quote, bracket or space nearby; a string with `: `, ` #`, `{` or `*` \
+             needs quotes"
+        }
     }
 }
 
-pub(super) fn kind_help(expected: &str) -> String {
-    match expected {
-        "a list of cases" => "begin each case with a dash: `- name: sudo is blocked`".into(),
-        "true or false" => "write `true` or `false`, without quotes".into(),
-        "a list of hooks" => "begin each hook with a dash: `- command: cargo test`".into(),
-        "a map with the key `hooks`" | "a map from events to lists of hooks" => {
+pub(super) fn limit_help(limit: TreeLimit) -> &'static str {
+    match limit {
+        TreeLimit::Aliases | TreeLimit::TextBytes => {
+            "write the values out instead of repeating them with anchors"
+        }
+        TreeLimit::Depth | TreeLimit::Values => {
+            "split the file, or replace many hooks with one that has a pattern"
+        }
+    }
+}
+
+pub(super) fn value_help(expected: ExpectedValue, fault: &FaultKind) -> String {
+    let help = match expected {
+        ExpectedValue::CaseList => "begin each case with a dash: `- name: sudo is blocked`",
+        ExpectedValue::Bool => "write `true` or `false`, without quotes",
+        ExpectedValue::HookList => "begin each hook with a dash: `- command: cargo test`",
+        ExpectedValue::HooksKey | ExpectedValue::HooksByEvent => {
             "write events with their hooks: `hooks: {session:start: [{command: echo hello}]}`"
-                .into()
         }
-        "a map from names to strings" => "write names with their values: `{NAME: value}`".into(),
-        "a string" => "put it in quotes".into(),
-        _ if expected.starts_with("a hook, a map with") => {
-            "write what it does: `- command: cargo test`".into()
-        }
-        other => format!("write {other}"),
-    }
+        ExpectedValue::Hook(_) => "write what it does: `- command: cargo test`",
+        ExpectedValue::NamedStrings => "write names with their values: `{NAME: value}`",
+        ExpectedValue::SafeAddress => "use https, or write `allow_http: true` beside it",
+        ExpectedValue::FreeVariable => "move it to `data`, in lower case",
+        ExpectedValue::String if matches!(fault, FaultKind::WrongKind { .. }) => "put it in quotes",
+        ExpectedValue::String | ExpectedValue::Form(_) => return format!("write {expected}"),
+    };
+    help.to_owned()
 }
 
-pub(super) fn value_help(expected: &str) -> String {
-    if expected.starts_with("an https address") {
-        return "use https, or write `allow_http: true` beside it".into();
-    }
-    if expected.starts_with("a variable that no event sets") {
-        return "move it to `data`, in lower case".into();
-    }
-    format!("write {expected}")
-}
-
-pub(super) fn missing_help(missing: &str) -> String {
+pub(super) fn missing_help(missing: MissingKey) -> &'static str {
     match missing {
-        "`event`" => "name the event: `event: tool:pre_execute`".into(),
-        "`command`" => "set what to run: `command: cargo test`".into(),
-        "`url`" => "set where to send it: `url: https://example.com/hook`; a question with \
-             `await: true` needs no address".into(),
-        "`pipeline`" => "set what to run: `pipeline: review`".into(),
-        "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
-        "`name`" => "name the case: `name: sudo is blocked`".into(),
-        "`event` or `steps`" => "name the event to fire: `event: tool:pre_execute`".into(),
-        "`expect`" => "set the expected result: `expect: {decision: block}`".into(),
-        "`contains` or `matches`" => "set what the text has to contain: `contains: sudo`".into(),
-        "`stages`" => "list the stages: `stages: [{name: work, loop: work}]`; a file with a single loop needs another name".into(),
-        "`loop`" => "name the loop of the stage: `loop: work`, or write the loop itself: `loop: \
-             {prompt: …, agent: …}`".into(),
-        "`name` of the stage" => "name the stage: `name: work`".into(),
-        "`from`, an earlier stage" => "name the stage whose outputs you want: `from: plan`".into(),
-        "`script`, a file of turns" => "name the file: `script: turns.yaml`".into(),
-        "`type`: fixed, judgment or queue" => {
-            "set when the loop ends: `termination: {type: fixed, iterations: 5}`".into()
+        MissingKey::Action => "set what the hook does: `command: cargo test`",
+        MissingKey::HookType => "set the hook's type: `type: command`",
+        MissingKey::Command => "set what to run: `command: cargo test`",
+        MissingKey::Url => {
+            "set where to send it: `url: https://example.com/hook`; a question with `await: true` \
+             needs no address"
         }
-        _ => "set what the hook does: `command: cargo test`".into(),
+        MissingKey::Pipeline => "set what to run: `pipeline: review`",
+        MissingKey::Event => "name the event: `event: tool:pre_execute`",
+        MissingKey::Handlers => "list what to run: `hooks: [{type: command, command: cargo test}]`",
+        MissingKey::Stages => {
+            "list the stages: `stages: [{name: work, loop: work}]`; a file with a single loop needs \
+             another name"
+        }
+        MissingKey::StageName => "name the stage: `name: work`",
+        MissingKey::Loop => {
+            "name the loop of the stage: `loop: work`, or write the loop itself: `loop: {prompt: …, \
+             agent: …}`"
+        }
+        MissingKey::From => "name the stage whose outputs you want: `from: plan`",
+        MissingKey::TerminationType => {
+            "set when the loop ends: `termination: {type: fixed, iterations: 5}`"
+        }
+        MissingKey::Script => "name the file: `script: turns.yaml`",
+        MissingKey::Turns => "list what the agent does in each turn: `turns: [[{say: hello}]]`",
+        MissingKey::Deeds => "list what the agent does: `do: [{say: hello}]`",
+        MissingKey::AgentDecision => "set what the agent decides: `decision: continue`",
+        MissingKey::PromptPart => "set what the prompt has to contain: `contains: review`",
+        MissingKey::ThenOrElse => "list what the agent does then: `then: [{say: hello}]`",
+        MissingKey::Cases => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`",
+        MissingKey::CaseName => "name the case: `name: sudo is blocked`",
+        MissingKey::EventOrSteps => "name the event to fire: `event: tool:pre_execute`",
+        MissingKey::Expect => "set the expected result: `expect: {decision: block}`",
+        MissingKey::ContainsOrMatches => "set what the text has to contain: `contains: sudo`",
     }
 }
 

@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use super::{EXPECT_KEYS, TEXT_KEYS, TestFileReader, WANTED_FILE_KEYS, get};
 use crate::node::{Field, Mark, Node, Raw};
 use crate::test_file::{DECISIONS, ExpectedResult, Touch, WantedFile, WantedHook, WantedText};
-use crate::{Conflict, FaultKind};
+use crate::{Conflict, ExpectedValue, FaultKind, MissingKey};
 
 impl TestFileReader<'_> {
     pub(super) fn expected(&mut self, node: &Node) -> ExpectedResult {
@@ -63,7 +63,7 @@ impl TestFileReader<'_> {
             }
         }
         if fields.is_empty() {
-            self.notes.note(node.at, FaultKind::Missing { missing: "`contains` or `matches`" });
+            self.notes.missing(node.at, MissingKey::ContainsOrMatches);
         }
         Some(WantedText::Like { contains, matches })
     }
@@ -75,7 +75,7 @@ impl TestFileReader<'_> {
         };
         let mut texts = Vec::new();
         for node in nodes {
-            let text = self.notes.text(node, "a string");
+            let text = self.notes.text(node, ExpectedValue::String);
             texts.extend(text.map(|text| (text.to_owned(), node.at)));
         }
         texts
@@ -103,11 +103,7 @@ impl TestFileReader<'_> {
                     let status = self.notes.word(&fields[0].value, words, all);
                     hooks.push(WantedHook { id: fields[0].key.to_string(), status });
                 }
-                Raw::Map(_) => {
-                    let found = item.found();
-                    let kind = FaultKind::WrongKind { expected: EXPECTED, found };
-                    self.notes.note(item.at, kind);
-                }
+                Raw::Map(_) => self.notes.wrong_kind(item, EXPECTED),
                 _ => {
                     let id = self.notes.text(item, EXPECTED);
                     hooks.extend(id.map(|id| WantedHook { id: id.to_owned(), status: None }));

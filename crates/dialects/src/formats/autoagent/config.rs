@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_config::{
+    ExpectedValue, Fault, FaultKind, ForeignFile, Loaded, MissingKey, SourceFile,
+};
 use hookwright_engine::hook::{
     Action, GitCommit, GitPush, Hook, HookOrigin, HookSource, Layer, Shell,
 };
@@ -101,7 +103,7 @@ impl FileReader<'_> {
             let source = Arc::clone(self.source);
             return notes.faults.push(Fault { source, place: None, kind: FaultKind::Empty });
         }
-        let Some(fields) = notes.map(root, "a map with the key `hooks`") else { return };
+        let Some(fields) = notes.map(root, ExpectedValue::HooksKey) else { return };
         for field in fields {
             let old = SUPERSEDED.iter().find(|(key, _)| *key == &*field.key);
             if let Some((key, successor)) = old {
@@ -123,7 +125,7 @@ impl FileReader<'_> {
             if self.guards_only && !pattern.any(|event| event.power.can_block()) {
                 continue;
             }
-            let Some(entries) = notes.list(&point.value, "a list of hooks") else { continue };
+            let Some(entries) = notes.list(&point.value, ExpectedValue::HookList) else { continue };
             let event: Arc<str> = (&*point.key).into();
             for (number, entry) in entries.iter().enumerate() {
                 self.entry(entry, number, &event, &pattern, notes);
@@ -140,7 +142,7 @@ impl FileReader<'_> {
         notes: &mut Notes<'_>,
     ) {
         let faults_before = notes.faults.len();
-        let Some(fields) = notes.map(node, "a hook, a map with `type`") else { return };
+        let Some(fields) = notes.map(node, ExpectedValue::Hook("`type`")) else { return };
         let entry = HookFields { node, fields };
         let blocking = entry.get("blocking").and_then(|node| notes.bool(node));
         let timeout = entry.get("timeout").and_then(|node| milliseconds(node, notes));
@@ -194,7 +196,7 @@ impl<'a> HookFields<'a> {
 
     fn action(&self, policy: &Policy, notes: &mut Notes<'_>) -> Option<Action> {
         let Some(kind) = self.get("type") else {
-            notes.note(self.node.at, FaultKind::Missing { missing: "`type`" });
+            notes.missing(self.node.at, MissingKey::HookType);
             return None;
         };
         match notes.word(kind, TYPE_WORDS, &TYPES)? {
@@ -218,7 +220,7 @@ impl<'a> HookFields<'a> {
 
     fn command(&self, wire: &dyn Wire, notes: &mut Notes<'_>) -> Option<CommandText> {
         let Some(node) = self.get("command") else {
-            notes.note(self.node.at, FaultKind::Missing { missing: "`command`" });
+            notes.missing(self.node.at, MissingKey::Command);
             return None;
         };
         notes.command(node, wire)
@@ -229,7 +231,7 @@ impl<'a> HookFields<'a> {
         match &self.get(key)?.raw {
             Raw::Text(text) => Some(&**text).filter(|text| !text.is_empty()),
             _ => {
-                notes.wrong_kind(self.get(key)?, "a string");
+                notes.wrong_kind(self.get(key)?, ExpectedValue::String);
                 None
             }
         }
@@ -266,8 +268,7 @@ fn milliseconds(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
     };
     let read = read.filter(|timeout| !timeout.is_zero() && *timeout <= WAIT_MAX);
     if read.is_none() {
-        let found = notes.written(node).unwrap_or_default();
-        notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        notes.bad_value(node.at, notes.written(node).unwrap_or_default(), EXPECTED);
     }
     read
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_config::{
+    ExpectedValue, Fault, FaultKind, ForeignFile, Loaded, MissingKey, SourceFile,
+};
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::matcher::{Matcher as Subjects, MatcherError};
 use hookwright_engine::pattern::{Pattern, PatternError, PatternPoint};
@@ -117,7 +119,7 @@ impl SettingsReader<'_> {
             // An empty file.
             (Raw::Null, None) => return,
             (Raw::Map(_), Some(hooks)) => notes.map(&hooks.value, "a map from events to lists"),
-            _ => notes.map(&settings.root, "a map with the key `hooks`"),
+            _ => notes.map(&settings.root, ExpectedValue::HooksKey),
         };
         if !notes.faults.is_empty() {
             self.loaded.block_until_mended(None, notes.faults);
@@ -159,7 +161,7 @@ impl SettingsReader<'_> {
         let handlers = match get("hooks") {
             Some(field) => notes.list(&field.value, "a list of handlers"),
             None => {
-                notes.note(group.at, FaultKind::Missing { missing: "`hooks`, a list of handlers" });
+                notes.missing(group.at, MissingKey::Handlers);
                 None
             }
         };

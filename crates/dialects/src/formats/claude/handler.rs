@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw};
-use hookwright_config::{ConfigFile, FaultKind, SourceFile};
+use hookwright_config::{ConfigFile, ExpectedValue, FaultKind, MissingKey, SourceFile};
 use hookwright_engine::hook::{
     Action, Body, Hook, HookOrigin, HookSource, OnFailure, Shell, Webhook,
 };
@@ -143,7 +143,7 @@ fn command(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) ->
     let text = match own.get("command") {
         Some(node) => notes.text(node, "a command"),
         None => {
-            notes.note(own.node.at, FaultKind::Missing { missing: "`command`" });
+            notes.missing(own.node.at, MissingKey::Command);
             None
         }
     };
@@ -176,13 +176,13 @@ fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Op
     let url = match own.get("url") {
         Some(node) => notes.text(node, "an address"),
         None => {
-            notes.note(own.node.at, FaultKind::Missing { missing: "`url`" });
+            notes.missing(own.node.at, MissingKey::Url);
             None
         }
     };
     let allowed = own.texts("allowedEnvVars", notes).unwrap_or_default();
     let headers = match own.get("headers") {
-        Some(node) => notes.texts(node, "a map from names to strings"),
+        Some(node) => notes.texts(node, ExpectedValue::NamedStrings),
         None => Vec::new(),
     };
     let shared = CommonFields::read(own, place, notes);
@@ -337,7 +337,7 @@ impl<'n> HandlerFields<'n> {
         match self.get(key) {
             Some(node) => notes.word(node, words, words).ok_or(()),
             None => {
-                notes.note(self.node.at, FaultKind::Missing { missing: "`type`" });
+                notes.missing(self.node.at, MissingKey::HookType);
                 Err(())
             }
         }
@@ -352,8 +352,7 @@ impl<'n> HandlerFields<'n> {
         };
         let rule = Rule::parse(text, place.environment.text("HOME"));
         if rule.is_none() {
-            let found = text.to_string();
-            notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+            notes.bad_value(node.at, &**text, EXPECTED);
         }
         rule.map(Some).ok_or(())
     }
@@ -363,7 +362,7 @@ impl<'n> HandlerFields<'n> {
         match &node.raw {
             Raw::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
             _ => {
-                notes.wrong_kind(node, "a string");
+                notes.wrong_kind(node, ExpectedValue::String);
                 None
             }
         }
@@ -375,7 +374,7 @@ impl<'n> HandlerFields<'n> {
         for item in items {
             match &item.raw {
                 Raw::Text(text) => texts.push(text.to_string()),
-                _ => notes.wrong_kind(item, "a string"),
+                _ => notes.wrong_kind(item, ExpectedValue::String),
             }
         }
         Some(texts)
@@ -414,8 +413,7 @@ impl<'n> HandlerFields<'n> {
         if seconds > 0.0 {
             return Some(Duration::from_secs_f64(seconds.min(TIMEOUT_MAX.as_secs_f64())));
         }
-        let found = node.to_json().to_string();
-        notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        notes.bad_value(node.at, node.to_json().to_string(), EXPECTED);
         None
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_config::tree::{Node, Notes, parse};
-use hookwright_config::{Fault, ForeignFile, Loaded, SourceFile};
+use hookwright_config::{ExpectedValue, Fault, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{HookSource, Layer};
 use hookwright_engine::variables::Environment;
 
@@ -53,7 +53,7 @@ pub(super) fn each_entry(
     let mut notes = Notes::new(source);
     let hooks = notes.map(&root, "an object with the key `hooks`").and_then(|fields| {
         let field = fields.iter().find(|field| &*field.key == "hooks")?;
-        notes.list(&field.value, "a list of hooks")
+        notes.list(&field.value, ExpectedValue::HookList)
     });
     for node in hooks.unwrap_or_default() {
         let read = Checked::read(node, &mut notes);

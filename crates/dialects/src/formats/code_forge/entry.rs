@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_config::{Fault, FaultKind, SourceFile};
+use hookwright_config::{Fault, FaultKind, MissingKey, SourceFile};
 use hookwright_engine::hook::{Action, Hook, HookOrigin, HookSource, Layer, Shell};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};
@@ -135,11 +135,13 @@ impl Checked {
         let fields = notes.map(node, "a hook, an object with `event` and `command`")?;
         let required = |key, missing| {
             let field = fields.iter().find(|field| &*field.key == key);
-            field.map(|field| &field.value).ok_or(FaultKind::Missing { missing })
+            field.map(|field| &field.value).ok_or(FaultKind::Missing(missing))
         };
-        let event = required("event", "`event`").map_err(|kind| notes.note(node.at, kind)).ok();
+        let event =
+            required("event", MissingKey::Event).map_err(|kind| notes.note(node.at, kind)).ok();
         let listening = event.and_then(|event| listening(event, notes));
-        let command = required("command", "`command`").map_err(|kind| notes.note(node.at, kind));
+        let command =
+            required("command", MissingKey::Command).map_err(|kind| notes.note(node.at, kind));
         let command = command.ok().and_then(|command| notes.command(command, POLICY.wire));
         let mut entry = Entry::new("", "");
         for field in fields {
@@ -200,7 +202,7 @@ fn listening(node: &Node, notes: &mut Notes<'_>) -> Option<(String, ParsedPatter
         return Some((text.to_owned(), listening));
     }
     if listening.in_vain.is_empty() {
-        notes.note(node.at, FaultKind::BadValue { found: text.into(), expected: EXPECTED });
+        notes.bad_value(node.at, text, EXPECTED);
     }
     None
 }
@@ -232,7 +234,7 @@ fn environment(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     for (name, value) in &texts {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let expected = "a variable's name and a string without NUL bytes";
-            notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
+            notes.bad_value(node.at, name.replace('\0', "\\0"), expected);
         }
     }
     texts

@@ -80,7 +80,7 @@ impl ParsedPattern {
         Err(match named {
             Some(_) => FaultKind::BadValue {
                 found: part.to_owned(),
-                expected: "a tool as the third part, at an event that has one",
+                expected: "a tool as the third part, at an event that has one".into(),
             },
             None => {
                 let event = part.match_indices(':').nth(1).map_or(part, |(at, _)| &part[..at]);

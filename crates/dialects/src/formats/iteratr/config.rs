@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_config::{ConfigFile, ForeignFile, Loaded, SourceFile};
+use hookwright_config::{ConfigFile, ExpectedValue, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Action, Hook, HookOrigin, HookSource, Shell};
 use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::pattern::Pattern;
@@ -78,7 +78,7 @@ fn points<'n>(
     let lists = fields(hooks, "a map from points to lists of hooks", notes);
     let of_point = |point: &'static str| {
         let list = field(lists, point).filter(|list| !matches!(list.raw, Raw::Null))?;
-        let items = notes.list(list, "a list of hooks")?;
+        let items = notes.list(list, ExpectedValue::HookList)?;
         let numbered = items.iter().enumerate();
         Some((point, numbered.filter_map(|(number, node)| entry(node, number, notes)).collect()))
     };
@@ -87,14 +87,18 @@ fn points<'n>(
 
 /// One command; `None` if there is nothing to run.
 fn entry<'n>(node: &'n Node, number: usize, notes: &mut Notes<'_>) -> Option<CommandFields<'n>> {
-    let fields = fields(node, "a hook, a map with `command`", notes);
+    let fields = fields(node, ExpectedValue::Hook("`command`"), notes);
     let timeout = field(fields, "timeout").and_then(|node| timeout(node, notes));
     let pipe_output = field(fields, "pipe_output").is_some_and(|node| yes(node, notes));
     let command = command(field(fields, "command")?, notes)?;
     Some(CommandFields { node, number, command, timeout, pipe_output })
 }
 
-fn fields<'n>(node: &'n Node, expected: &'static str, notes: &mut Notes<'_>) -> &'n [Field] {
+fn fields<'n>(
+    node: &'n Node,
+    expected: impl Into<ExpectedValue>,
+    notes: &mut Notes<'_>,
+) -> &'n [Field] {
     match node.raw {
         Raw::Null => &[],
         _ => notes.map(node, expected).unwrap_or_default(),
