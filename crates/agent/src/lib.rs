@@ -8,11 +8,15 @@
 //! | [`model`] | the trait of a model, and the events of an answer while it arrives |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
 //! | [`tool`] | the trait of a tool, a call, and how it ended |
+//! | [`input_schema`] | whether an input fits its tool's schema |
+//! | [`limits`] | every limit, with its reason |
 //!
 //! Nothing here prints, exits or reads the environment: the host lends what is needed.
 #![warn(missing_docs)]
 
 pub mod hooks;
+pub mod input_schema;
+pub mod limits;
 pub mod message;
 pub mod model;
 pub mod permissions;

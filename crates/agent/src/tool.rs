@@ -39,6 +39,9 @@ pub struct ToolCall<'a> {
     pub id: &'a str,
     /// Its input, which fits the tool's schema.
     pub input: &'a Map<String, Value>,
+    /// What [`Tool::touches`] said when hooks and permissions judged the call. A tool whose path leads
+    /// elsewhere by now fails: another tool may have exchanged a link meanwhile.
+    pub judged: &'a Touches,
     /// Ends it early.
     pub cancel: &'a CancellationToken,
 }

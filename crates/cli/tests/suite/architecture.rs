@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "hookwright-agents",
         &["hookwright-config", "hookwright-engine", "hookwright-events", "hookwright-process"],
     ),
-    ("hookwright-agent", &["hookwright-engine", "hookwright-events"]),
+    ("hookwright-agent", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
     (
         "hookwright-pipeline",
         &[
