@@ -8,6 +8,8 @@
 //! | [`model`] | the trait of a model, and the events of an answer while it arrives |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
 //! | [`tool`] | the trait of a tool, a call, and how it ended |
+//! | [`tools`] | the built-in tools: bash, read, write, edit, glob, grep |
+//! | [`workspace`] | where file tools work, and the files that they may not change |
 //! | [`input_schema`] | whether an input fits its tool's schema |
 //! | [`limits`] | every limit, with its reason |
 //!
@@ -21,3 +23,5 @@ pub mod message;
 pub mod model;
 pub mod permissions;
 pub mod tool;
+pub mod tools;
+pub mod workspace;

@@ -1,4 +1,109 @@
 //! Whatever waits or grows has a limit. All of this crate's are here, each with its reason.
 
+use std::time::Duration;
+
 /// Values inside one another in a tool's input. Checking recurses this deep, and no tool needs more.
 pub const INPUT_DEPTH_MAX: usize = 64;
+
+/// Bytes of a path. The system's own limit for one call is the same; we follow names one by one, and
+/// would not meet it.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+/// Links that one path may lead through, as on Linux.
+pub const LINKS_MAX: usize = 40;
+
+/// Folders above one another. No path that fits [`PATH_BYTES_MAX`] has more.
+pub const FOLDERS_DEPTH_MAX: usize = PATH_BYTES_MAX / 2;
+
+/// Names tried for a file that is being written, before the folder counts as hostile.
+pub const WRITE_ATTEMPTS_MAX: u32 = 8;
+
+/// Bytes of a file that is read without `offset` and `limit`, and of what one read shows: a model has
+/// room for few of these.
+pub const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// Lines that one read shows unless `limit` says otherwise.
+pub const READ_LINES: usize = 2000;
+
+/// Bytes of one line that a read shows. Longer lines are generated, and the rest tells a model little.
+pub const READ_LINE_BYTES_MAX: usize = 2000;
+
+/// Bytes of a file through which a read looks for its lines and counts them: a few seconds' work.
+pub const READ_SCAN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Bytes at the start of a file in which a NUL byte says that it is not text.
+pub const BINARY_CHECK_BYTES: usize = 8 * 1024;
+
+/// Bytes of a file that is written or edited. It is kept a few times for a moment: the old text, the
+/// new one, and both in the response for hooks.
+pub const CHANGED_FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long the difference between two texts is worked out; then it becomes coarser.
+pub const DIFF_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// Files whose state a session remembers, so that no change of another is overwritten. More are read
+/// again before they are edited.
+pub const SEEN_FILES_MAX: usize = 10_000;
+
+/// Bytes of each output of a shell command that hooks and the model get: the first and the last half.
+/// The middle is counted.
+pub const SHELL_OUTPUT_BYTES_MAX: usize = 30_000;
+
+/// How long a shell command may run unless `timeout` says otherwise.
+pub const SHELL_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The longest `timeout` of a shell command.
+pub const SHELL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
+
+/// Bytes of a shell command: what the system accepts as one argument, less its end.
+pub const SHELL_COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
+
+/// Between SIGTERM and SIGKILL when a shell command is ended.
+pub const SHELL_KILL_GRACE: Duration = Duration::from_secs(2);
+
+/// How long we wait for the end of output when a shell command has ended and left something in the
+/// background.
+pub const SHELL_LINGER: Duration = Duration::from_millis(200);
+
+/// How long one search through files may take. What was found by then is shown.
+pub const SEARCH_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Files and folders that one search looks at.
+pub const SEARCH_ENTRIES_MAX: usize = 500_000;
+
+/// Names that are kept of one folder, to go through them in order.
+pub const SEARCH_FOLDER_ENTRIES_MAX: usize = 100_000;
+
+/// Folders inside one another through which a search goes: it holds each of them open.
+pub const SEARCH_DEPTH_MAX: usize = 64;
+
+/// Bytes of a `.gitignore` or `.ignore` that is heeded. A larger one costs more than it saves.
+pub const IGNORE_FILE_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a glob or a regular expression of a search.
+pub const PATTERN_BYTES_MAX: usize = 4096;
+
+/// Bytes of a compiled regular expression, and of what it remembers while it searches:
+/// `(a{1000}){1000}` is short to write.
+pub const SEARCH_REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Parentheses inside one another in a regular expression. Compiling recurses this deep.
+pub const SEARCH_REGEX_DEPTH_MAX: u32 = 100;
+
+/// Bytes that a search keeps of one file: its longest line, or the whole file with `multiline`.
+pub const SEARCH_BUFFER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Files that a glob shows: the newest.
+pub const GLOB_FILES_MAX: usize = 100;
+
+/// Lines, files or counts that a search for text shows unless `head_limit` says otherwise.
+pub const GREP_RESULTS: usize = 250;
+
+/// Bytes of all that a search for text shows.
+pub const GREP_BYTES_MAX: usize = 30_000;
+
+/// Bytes of one line that a search for text shows.
+pub const GREP_LINE_BYTES_MAX: usize = 500;
+
+/// Lines of context around a match.
+pub const GREP_CONTEXT_MAX: u64 = 100;

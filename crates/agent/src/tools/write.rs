@@ -1,0 +1,74 @@
+//! write: writes a file whole. A file that is there must have been read in this session.
+
+use std::sync::Arc;
+
+use hookwright_engine::ports::Promise;
+use serde_json::json;
+
+use super::changed_text::{check_size, line_count, old_text};
+use super::file_session::FileSession;
+use super::patch::structured_patch;
+use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
+
+pub(super) struct Write {
+    spec: ToolSpec,
+    session: Arc<FileSession>,
+}
+
+impl Write {
+    pub(super) fn new(session: Arc<FileSession>) -> Self {
+        let spec = spec(
+            "write",
+            "Writes a file whole; makes missing folders. Read a file before you overwrite it. To \
+             change a part of a file, use edit.",
+            &["file_path", "content"],
+            json!({
+                "file_path": { "type": "string", "minLength": 1, "description": "The file." },
+                "content": { "type": "string", "description": "Its whole new content." },
+            }),
+        );
+        Self { spec, session }
+    }
+}
+
+impl Tool for Write {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, input: &Input) -> Touches {
+        self.session.would_change(input, "file_path")
+    }
+
+    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
+        Box::pin(async move {
+            let session = Arc::clone(&self.session);
+            let (input, judged) = (call.input.clone(), call.judged.clone());
+            let work = move || write(&session, &input, &judged);
+            on_thread(call.cancel, OnCancel::Finish, work).await
+        })
+    }
+}
+
+fn write(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done, Failure> {
+    let content = input::needed(input, "content")?;
+    check_size(content.len())?;
+    let _changing = session.begin_change();
+    let located = session.to_change(input::needed(input, "file_path")?, judged)?;
+    let old = old_text(session, &located)?;
+    located.replace(content.as_bytes())?;
+    session.remember_content(located.path(), content.as_bytes());
+    let patch = old.as_ref().map_or(json!([]), |old| structured_patch(old, content));
+    let (kind, verb) = if old.is_some() { ("update", "updated") } else { ("create", "created") };
+    let text = format!("{verb} `{}` ({})", session.shown(located.path()), line_count(content));
+    let response = json!({
+        "type": kind,
+        "filePath": located.path().to_string_lossy(),
+        "content": content,
+        "structuredPatch": patch,
+        "originalFile": old,
+        "userModified": false,
+    });
+    Ok(Done { response, text })
+}
