@@ -1,20 +1,20 @@
-//! [`Caller`]: a process that asks for something, and whether it works inside a session.
+//! [`Caller`]: a process that makes a request, and whether it runs inside a session.
 //!
-//! An agent runs commands as its user, and it sets their environment. So a command that must not be
-//! given by the agent itself, or that depends on the session it is given in, looks at the process tree:
-//! the processes above it, and the environment with which each of them was started. The process that
-//! runs a session adopts what its agents and hooks leave behind, so they stay below it.
+//! An agent runs commands as its user, and it sets their environment. So a command that the agent
+//! itself must not give, or that depends on its session, inspects the process tree: the processes
+//! above it, and the environment with which each was started. The process that runs a session
+//! adopts what its agents and hooks leave behind, so they stay below it.
 //!
-//! What cannot be told: a process that a daemon starts for the agent (`systemd-run`, `at`, `cron`,
-//! `ssh localhost`), and after the session's process was killed, a process that has left the tree,
-//! cleared its environment and removed the mark of its run. On systems without `/proc` only the caller's
-//! own environment is known.
+//! Not detected: a process that a daemon starts for the agent (`systemd-run`, `at`, `cron`, `ssh
+//! localhost`), and after the session's process was killed, a process that has left the tree,
+//! cleared its environment and removed the mark of its run. On systems without `/proc` only the
+//! caller's own environment is known.
 
 use hookwright_process::{AncestorProcess, Ancestry, MARKER};
 
 use crate::lease::LeaseOwner;
 
-/// The variable that names the session in which an agent or a hook works.
+/// The variable that names the session of an agent or a hook.
 pub const SESSION: &str = "HOOKWRIGHT_SESSION";
 
 /// The variable that names the project of that session.
@@ -23,22 +23,22 @@ pub const PROJECT: &str = "HOOKWRIGHT_PROJECT";
 /// Programs that only start another one on behalf of an agent.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"];
 
-/// A process that asks for something.
+/// A process that makes a request.
 #[derive(Debug)]
 pub struct Caller {
     ancestry: Ancestry,
 }
 
-/// The process that asked a person something, and for which session.
+/// The process that asked a person, and its session.
 #[derive(Debug)]
 pub struct Asker<'a> {
-    /// Who waits for the answer.
+    /// The process that waits for the answer.
     pub holder: &'a LeaseOwner,
-    /// The project.
+    /// The project's path.
     pub project: &'a str,
     /// The session, if one asks.
     pub session: Option<&'a str>,
-    /// Names of programs that are agents and may call this program.
+    /// Names of agent programs that may call this program.
     pub agents: &'a [&'a str],
 }
 
@@ -53,14 +53,14 @@ impl Caller {
         Self { ancestry: Ancestry::of(pid) }
     }
 
-    /// Whether there is no such process any more, so that nothing can be said about it.
+    /// Whether the process no longer exists, so that nothing is known about it.
     pub fn is_gone(&self) -> bool {
         self.ancestry.processes().is_empty()
     }
 
-    /// Whether the caller was started in a run and hides in which: it has the mark of a run, and nothing
-    /// above it says which session or hook started it. A process that outlived its session and cleared
-    /// its environment is like that.
+    /// Whether the caller was started in a run and hides in which: it has the mark of a run, and
+    /// nothing above it names the session or hook that started it. A process that outlived its
+    /// session and cleared its environment is like that.
     pub fn hides_its_run(&self) -> bool {
         let processes = self.ancestry.processes();
         processes.first().is_some_and(AncestorProcess::has_mark_of_a_run)
@@ -75,8 +75,8 @@ impl Caller {
         self.ancestry.processes().iter().any(has_any)
     }
 
-    /// How far above the caller the process is that runs a session. `None` if the caller is not below
-    /// it.
+    /// How many levels above the caller the process is that runs a session. `None` if the caller is
+    /// not below it.
     pub fn distance_to(&self, holder: &LeaseOwner) -> Option<usize> {
         let this = LeaseOwner::this();
         if !holder.machine.is_this() || holder.boot_id != this.boot_id {
@@ -85,15 +85,15 @@ impl Caller {
         self.ancestry.distance_to(holder.pid, holder.start_time?)
     }
 
-    /// The session in which the process was started that is just below one at this distance: the
-    /// process that runs the session has started it, with this name.
+    /// The session of the process just below the one at this distance: the process that runs the
+    /// session started it under this name.
     pub fn session_below(&self, distance: usize) -> Option<String> {
         let below = self.ancestry.processes().get(distance.checked_sub(1)?)?;
         below.variable(SESSION)?.into_string().ok()
     }
 
-    /// Names of sessions of a project in which the caller, or a process above it, was started: nearest
-    /// first, each once.
+    /// Names of sessions of a project in which the caller, or a process above it, was started:
+    /// nearest first, each once.
     pub fn named_sessions(&self, project: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for process in self.ancestry.processes() {
@@ -107,9 +107,9 @@ impl Caller {
         names
     }
 
-    /// Whether the caller works in the same process tree as the asker: below the process that asks,
-    /// below a session in which both run, below the agent that called the process that asks, or started
-    /// in the session that asks. One that hides where it was started counts as inside.
+    /// Whether the caller is in the same process tree as the asker: below the asking process, below
+    /// a session in which both run, below the agent that called the asking process, or started in
+    /// the asking session. A caller that hides where it was started counts as inside.
     pub fn is_inside(&self, asker: &Asker<'_>) -> bool {
         let Asker { holder, project, session, agents } = asker;
         if session.is_some_and(|name| self.named_sessions(project).iter().any(|it| it == name)) {
@@ -133,8 +133,8 @@ impl Caller {
         shared.iter().any(|process| is_session(process) || is_agent(process))
     }
 
-    /// Whether the caller works inside a session or a hook of anybody: below this program, or below a
-    /// process, or as one, that was started in a run and of which `counts` says that it counts.
+    /// Whether the caller runs inside any session or hook: below this program, or started in a run,
+    /// itself or a process above it, for which `counts` returns true.
     pub fn is_inside_any(&self, counts: impl Fn(&AncestorProcess) -> bool) -> bool {
         let processes = self.ancestry.processes();
         let is_marked = |process: &AncestorProcess| process.variable(MARKER).is_some();
@@ -144,7 +144,7 @@ impl Caller {
     }
 }
 
-/// The agent that has called a process, directly or through shells.
+/// The agent that called a process, directly or through shells.
 fn agent_above(asking: &Ancestry, agents: &[&str]) -> Option<AncestorProcess> {
     let above = asking.processes().iter().skip(1);
     let mut named = above.map(|process| (process, process.name().unwrap_or_default()));

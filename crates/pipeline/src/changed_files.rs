@@ -1,16 +1,16 @@
 //! What changed in the work tree during an iteration, committed or not: [`Snapshot::take`] before,
 //! [`Snapshot::changed_since`] after.
 //!
-//! A file counts as changed if its content, its kind or its right to be executed is another one than
-//! before, or if it came or went. A renamed file counts under both names. Files below `.hookwright/`
-//! never count.
+//! A file counts as changed if its content, its kind or its executable bit differs, or if it was
+//! created or deleted. A renamed file counts under both names. Files below `.hookwright/` never
+//! count.
 //!
 //! In a git work tree git itself is asked (`git.rs`), so ignored files don't count. Elsewhere, or
-//! without git, all files are looked at (`walk.rs`). Either way a look is bounded in time and size; where
-//! it could not see, the list is empty and [`Changes::note`] says why.
+//! without git, all files are scanned (`walk.rs`). Either way a scan is bounded in time and size;
+//! if it fails, the list is empty and [`Changes::note`] says why.
 //!
-//! The look after an iteration is also the one before the next, where that follows at once, nothing ran in
-//! between, and the root is still in the same repository (`repository_place.rs`).
+//! The scan after an iteration also serves as the one before the next, if that follows at once,
+//! nothing ran in between, and the root is still in the same repository (`repository_place.rs`).
 
 mod file_print;
 mod git;
@@ -31,7 +31,7 @@ use git::{Git, GitProblem, GitSeen};
 use repository_place::RepositoryPlace;
 use walk::Walked;
 
-/// Where to look, and how git is called there. Cheap to clone.
+/// The folder to scan, and how git is called there. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct WorkTree {
     root: Arc<Path>,
@@ -41,51 +41,51 @@ pub struct WorkTree {
     kept: Arc<Mutex<Kept>>,
 }
 
-/// What one look leaves for the next.
+/// What one scan leaves for the next.
 #[derive(Debug, Default)]
 struct Kept {
     look: Option<KeptLook>,
-    /// Where the root is in its repository, in git's words, for as long as it is in this one.
+    /// The root's prefix in its repository, in git's words, as long as it stays in this one.
     prefix: Option<(RepositoryPlace, Arc<[u8]>)>,
 }
 
-/// A look that may serve once more.
+/// A scan that may be used once more.
 #[derive(Debug)]
 struct KeptLook {
     seen: Seen,
     /// The repository at that time, if there was one.
     place: Option<RepositoryPlace>,
     began: Instant,
-    /// How many runs had been started, and how many looks been made, when it had ended.
+    /// How many runs and how many scans had been started when it ended.
     runs: u64,
     looks: u64,
 }
 
-/// The beginning of a look that may be kept.
+/// The beginning of a scan that may be kept.
 struct Beginning {
     at: Instant,
-    /// How many runs had been started; none if one was under way.
+    /// How many runs had been started; `None` if a start was in progress.
     runs: Option<u64>,
     /// How many of these were calls of git for this work tree.
     calls: u64,
     looks: u64,
 }
 
-/// Looks that were made in this process: between two of one session another one may have worked.
+/// Scans made by this process: another session may have worked between two scans of one session.
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 
-/// What bounds one look.
+/// The limits of one scan.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     deadline: Instant,
     files_max: usize,
 }
 
-/// What the work tree looked like.
+/// The state of the work tree.
 #[derive(Debug)]
 pub struct Snapshot {
     work_tree: WorkTree,
-    /// The repository that the root was in, if it was in one.
+    /// The repository of the root, if there was one.
     place: Option<RepositoryPlace>,
     seen: Seen,
 }
@@ -100,55 +100,55 @@ enum Seen {
 /// What changed since a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// From the root, sorted. Bytes that are no text are shown as U+FFFD.
+    /// Relative to the root, sorted. Invalid UTF-8 is shown as U+FFFD.
     pub paths: Vec<String>,
-    /// What could not be seen, and why. If it is not [`Unseen::Folders`], there are no paths.
+    /// What could not be scanned, and why. Unless it is [`Unseen::Folders`], there are no paths.
     pub note: Option<Unseen>,
 }
 
-/// Why changes could not be seen.
+/// Why changes are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unseen {
-    /// Nobody would read the list.
-    #[error("there are more than {files_max} files to look at")]
+    /// Too many files for a useful list.
+    #[error("there are more than {files_max} files to scan")]
     TooMany {
-        /// How many there may be.
+        /// The limit.
         files_max: usize,
     },
     /// A file system that hangs, or a very big one.
-    #[error("looking at the files took more than {} s", after.as_secs())]
+    #[error("scanning the files took more than {} s", after.as_secs())]
     TookTooLong {
-        /// How long it may take.
+        /// The limit.
         after: Duration,
     },
-    /// Git is there and knows the folder, but does not do its work.
-    #[error("git could not tell: {said}")]
+    /// Git knows the folder, but fails.
+    #[error("git failed: {said}")]
     GitFailed {
-        /// In git's words.
+        /// Git's message.
         said: String,
     },
     /// The root can't be listed.
     #[error("`{}` can't be read: {cause}", path.display())]
     Root {
-        /// The root.
+        /// The root's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: String,
     },
-    /// Folders that can't be listed; the rest was seen.
+    /// Folders that can't be listed; the rest was scanned.
     #[error("folders that can't be read: {count}, the first is `{}`: {cause}", first.display())]
     Folders {
-        /// How many.
+        /// The number of folders.
         count: usize,
-        /// One of them, from the root.
+        /// One of them, relative to the root.
         first: PathBuf,
-        /// What the system says of it.
+        /// The system's error for it.
         cause: String,
     },
 }
 
 impl WorkTree {
-    /// The project root, and the host's environment, which says where git is and whose settings it
+    /// The project root, and the host's environment, which says where git is and which settings it
     /// reads.
     pub fn new(root: &Path, environment: &[(OsString, OsString)]) -> Self {
         let path = environment.iter().rev().find(|(name, _)| name == "PATH");
@@ -159,13 +159,13 @@ impl WorkTree {
         Self { root: root.into(), git, timeout, files_max, kept: Arc::default() }
     }
 
-    /// The same, but each look may take no longer than this.
+    /// Limits the time of each scan.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same, but no more files than this are looked at.
+    /// Limits the number of scanned files.
     pub fn with_files_max(mut self, files_max: usize) -> Self {
         self.files_max = files_max;
         self
@@ -214,7 +214,7 @@ impl WorkTree {
         }
     }
 
-    /// Asks git, and where the root is in its repository only once.
+    /// Scans with git; looks up the root's prefix in its repository only once.
     async fn see_by_git(
         &self,
         git: &Git,
@@ -227,8 +227,8 @@ impl WorkTree {
         Ok(seen)
     }
 
-    /// The look after the last iteration, if nothing can have changed since that an iteration is not
-    /// blamed for.
+    /// The scan after the last iteration, if nothing can have changed since that would be blamed on
+    /// the next iteration.
     fn take_kept(&self, place: Option<&RepositoryPlace>) -> Option<Seen> {
         let kept = self.kept().look.take()?;
         let is_alone = LOOKS.load(Ordering::Relaxed) == kept.looks;
@@ -242,8 +242,8 @@ impl WorkTree {
         Beginning { at, runs, calls, looks: LOOKS.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
-    /// Keeps a look that has ended, unless something else ran meanwhile or the root is not in the repository
-    /// any more in which it was at the look before.
+    /// Keeps a finished scan, unless something else ran meanwhile or the root is no longer in the
+    /// repository of the previous scan.
     fn keep(&self, seen: Seen, began: &Beginning, place: Option<&RepositoryPlace>) {
         if RepositoryPlace::find(&self.root).as_ref() != place {
             return;
@@ -262,7 +262,7 @@ impl WorkTree {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at all files again.
+    /// Scans all files again.
     async fn walk_again(
         &self,
         before: &Arc<Walked>,
@@ -293,7 +293,7 @@ impl WorkTree {
         Ok(compared.changed)
     }
 
-    /// Reads files on a thread of its own. One that hangs in the system is left behind.
+    /// Reads files on a thread of its own. A thread that hangs in the system is abandoned.
     async fn in_time<T: Send + 'static>(
         &self,
         bounds: Bounds,
@@ -308,15 +308,15 @@ impl WorkTree {
 }
 
 impl Snapshot {
-    /// Looks at the work tree. Needs a tokio runtime with io and time. Never fails: what could not
-    /// be seen is said by [`Snapshot::changed_since`].
+    /// Scans the work tree. Needs a tokio runtime with io and time. Never fails:
+    /// [`Snapshot::changed_since`] reports what could not be scanned.
     pub async fn take(work_tree: &WorkTree) -> Self {
         let place = RepositoryPlace::find(&work_tree.root);
         let seen = work_tree.see(place.as_ref()).await;
         Self { work_tree: work_tree.clone(), place, seen }
     }
 
-    /// Looks again, and compares.
+    /// Scans again, and compares.
     pub async fn changed_since(&self) -> Changes {
         let (work_tree, place) = (&self.work_tree, self.place.as_ref());
         let bounds = work_tree.bounds();
@@ -346,7 +346,7 @@ fn shown(paths: Vec<Vec<u8>>) -> Vec<String> {
     paths
 }
 
-/// Whether a path from the root is one of our own.
+/// Whether a path from the root is one of Hookwright's own.
 fn is_ours(path: &[u8]) -> bool {
     path.strip_prefix(b".hookwright").is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }

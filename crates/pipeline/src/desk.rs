@@ -1,13 +1,14 @@
-//! The desk of a running session: where other processes ask it for something while it runs.
+//! The desk of a running session: where other processes send requests.
 //!
-//! A caller hands in a [`DeskRequest`] and gets an [`DeskAnswer`]. A caller that goes away changes nothing: what it
-//! asked for is done. A caller that cannot reach a session that runs does not do the work without it: a guard
-//! that cannot be asked has not agreed. Only the session itself says that it takes nothing any more.
+//! A caller sends a [`DeskRequest`] and gets a [`DeskAnswer`]. If the caller goes away, its request
+//! is still carried out. A caller that cannot reach a running session does not do the work without
+//! it: a guard that cannot be asked has not agreed. Only the session itself says that it accepts no
+//! more requests.
 //!
-//! How the two reach each other is the trait [`Desks`]. [`SocketDesks`] are sockets in the user's state
-//! folder, which no other user may enter: one line of JSON each way. A socket is there as long as its session
-//! runs, and comes back when another process removes it. `caller.rs` is the side of the caller, `socket.rs`
-//! that of the session. What is asked for is done in `session/task_desk.rs`.
+//! The trait [`Desks`] connects the two. [`SocketDesks`] are sockets in the user's state folder,
+//! which no other user may enter: one line of JSON each way. A socket exists as long as its session
+//! runs, and is restored if another process removes it. `caller.rs` is the caller's side,
+//! `socket.rs` the session's. `session/task_desk.rs` carries the requests out.
 
 mod caller;
 mod place;
@@ -27,13 +28,13 @@ pub use place::DeskError;
 use place::DeskPlace;
 use socket::SocketDesk;
 
-/// The desks of sessions: how callers and running sessions reach each other.
+/// Connects callers and running sessions.
 pub trait Desks: Send + Sync {
     /// Opens the desk of a session that this process runs.
     fn open(&self, project: &str, session: &str) -> Result<Box<dyn OpenDesk>, DeskError>;
 
-    /// Asks a session, which the process with the id `pid` runs, and waits for its answer. `waits` is called
-    /// once if that takes longer.
+    /// Sends a request to a session, which the process `pid` runs, and waits for its answer.
+    /// `waits` is called once if that takes longer.
     fn ask(
         &self,
         pid: u32,
@@ -47,19 +48,20 @@ pub trait OpenDesk: Send {
     /// The next caller.
     fn next(&mut self) -> Promise<'_, Box<dyn DeskCaller>>;
 
-    /// Opens the desk once more if callers cannot find it any more. Gives those who had reached it before.
+    /// Opens the desk again if callers can no longer find it. Returns the callers that had reached
+    /// it before.
     fn renew_if_gone(&mut self) -> Vec<Box<dyn DeskCaller>>;
 
-    /// Closes it: no caller finds it any more. Gives those who wait.
+    /// Closes the desk: callers no longer find it. Returns those that wait.
     fn close(self: Box<Self>) -> Vec<Box<dyn DeskCaller>>;
 }
 
-/// A caller whose request was not read yet.
+/// A caller whose request has not been read yet.
 pub trait DeskCaller: Send {
-    /// What it asks for, if it says so in time.
+    /// The caller's request, if it arrives in time.
     fn request(&mut self) -> Promise<'_, io::Result<DeskRequest>>;
 
-    /// Answers a caller that listens.
+    /// Answers a caller that still listens.
     fn answer<'a>(&'a mut self, answer: &'a DeskAnswer) -> Promise<'a, io::Result<()>>;
 }
 
@@ -93,47 +95,47 @@ impl Desks for SocketDesks {
     }
 }
 
-/// What a caller wants: a task is done, and its hooks shall say what they think.
+/// A request: a task is done, and its hooks shall decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskRequest {
     /// [`hookwright_events::run_event::VERSION`].
     pub version: u32,
-    /// The project, so that two sessions are never taken for each other.
+    /// The project, so that two sessions are never confused.
     pub project: String,
-    /// The session.
+    /// The session's name.
     pub session: String,
-    /// The task.
+    /// The task to complete.
     pub complete_task: TaskId,
     /// The hooks in which the caller runs.
     #[serde(default)]
     pub chain: Chain,
 }
 
-/// What became of it.
+/// The session's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum DeskAnswer {
     /// The task is completed.
     Completed {
-        /// What hooks want people to know.
+        /// Messages of hooks for people.
         messages: Vec<String>,
     },
-    /// It was before.
+    /// The task was already completed.
     Already,
-    /// A hook that runs because the task is being completed asked for it.
+    /// The request comes from a hook that runs because the task is being completed.
     Underway,
-    /// A hook says no; the task is as it was.
+    /// A hook refuses; the task is unchanged.
     Blocked {
-        /// Why.
+        /// The hook's reason.
         reason: String,
-        /// What hooks want people to know.
+        /// Messages of hooks for people.
         messages: Vec<String>,
     },
-    /// It could not be done; the task is as it was.
+    /// It could not be done; the task is unchanged.
     Failed {
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// The session takes nothing any more; the caller does it.
+    /// The session accepts no more requests; the caller does it itself.
     Closed,
 }

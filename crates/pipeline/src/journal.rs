@@ -1,8 +1,8 @@
-//! [`SessionJournal`]: writes a session's run events down, under the lease of the process that runs
-//! it, together with the session's record.
+//! [`SessionJournal`]: writes a session's run events, under the lease of the process that runs it,
+//! together with the session's record.
 //!
-//! Everything is safe from the end of this program when a call returns; what a person relies on (the
-//! beginning and the end of a session, the ends of iterations and stages) is also on the disk.
+//! When a call returns, everything survives the end of this program. Entries that people rely on
+//! (the start and the end of a session, the ends of iterations and stages) are also on the disk.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::SessionRecord;
 use crate::session_issues::IssueLog;
 
-/// Where a session's run events go.
+/// Writes a session's run events.
 pub struct SessionJournal {
     store: Arc<dyn Store>,
     key: JournalKey,
@@ -36,21 +36,21 @@ struct JournalState {
     record: SessionRecord,
     /// The session's issues, once it has any.
     issues: Option<IssueLog>,
-    /// Set by the first failure: from then on nothing is written, so that nothing has a gap.
+    /// Set by the first failure: from then on nothing is written, so that the journal has no gap.
     broken: Option<StoreError>,
-    /// What is asked about every event, each with its number.
+    /// Called for every event, each with its number.
     beside: Vec<(u64, Beside)>,
     /// The number of the last one.
     last_beside: u64,
 }
 
-/// Says of an event what has to be kept in the same commit, if anything. It is asked again about the
-/// same event where somebody else has changed that record meanwhile.
+/// Returns a record to store in the same commit as an event, if any. It is called again for the
+/// same event if another process has changed that record meanwhile.
 pub type Beside = Box<dyn FnMut(&RunEvent) -> Option<Put> + Send>;
 
 impl SessionJournal {
-    /// A journal that goes on behind its entry `last`. `version` is that of the session's record, if
-    /// there is one.
+    /// A journal that continues after its entry `last`. `version` is that of the session's record,
+    /// if there is one.
     pub fn new(
         store: Arc<dyn Store>,
         fence: Fence,
@@ -73,13 +73,13 @@ impl SessionJournal {
         &self.session_id
     }
 
-    /// The session's record as it is now.
+    /// The session's current record.
     pub fn record(&self) -> SessionRecord {
         self.state().record.clone()
     }
 
-    /// Adds issues that the session means to work on. They are written with the next entry that changes its
-    /// record.
+    /// Adds issues that the session plans to work on. They are written with the next entry that
+    /// changes its record.
     pub(crate) fn plan_issues(&self, numbers: &[u64]) -> Result<(), StoreError> {
         let mut state = self.state();
         state.issues(&*self.store)?.plan(numbers);
@@ -91,18 +91,17 @@ impl SessionJournal {
         self.state().broken.clone()
     }
 
-    /// The store it is kept in.
+    /// The store of the journal.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The project that the session is of.
+    /// The session's project.
     pub(crate) fn project(&self) -> &str {
         &self.key.project
     }
 
-    /// Asks about every event from now on what is to be kept with it. Gives the number by which that
-    /// can be ended.
+    /// Calls `beside` for every event from now on. Returns the number for [`Self::forget_beside`].
     pub fn keep_beside(&self, beside: Beside) -> u64 {
         let mut state = self.state();
         state.last_beside += 1;
@@ -111,18 +110,18 @@ impl SessionJournal {
         number
     }
 
-    /// Does not ask any more.
+    /// Ends those calls.
     pub fn forget_beside(&self, number: u64) {
         self.state().beside.retain(|(known, _)| *known != number);
     }
 
-    /// Writes these down in one commit.
+    /// Writes these in one commit.
     pub fn write(&self, events: &[RunEvent]) -> Result<(), StoreError> {
         self.write_with(events, Vec::new())
     }
 
-    /// The same, with records of others in the same commit. If one of those has changed meanwhile,
-    /// nothing is written, and it can be tried again.
+    /// The same, with further records in the same commit. If one of those has changed meanwhile,
+    /// nothing is written, and the caller can try again.
     pub(crate) fn write_with(
         &self,
         events: &[RunEvent],
@@ -155,7 +154,7 @@ impl SessionJournal {
         let committed = loop {
             let beside = match conflicts {
                 0..RECORD_CONFLICTS_MAX => state.beside(&events),
-                // The caller looks afterwards whether it is there.
+                // The caller checks afterwards whether it is there.
                 _ => Vec::new(),
             };
             let is_synced = is_relied_on || !beside.is_empty();
@@ -208,7 +207,7 @@ impl SessionJournal {
         }
     }
 
-    /// The entry's text: no secret, and no output three times over.
+    /// The entry's text: without secrets, and without output three times over.
     fn entry(&self, event: &RunEvent) -> String {
         let mut value = serde_json::to_value(event).unwrap_or_default();
         if let RunEventKind::Firing(FiringEvent::Decided { .. }) = event.kind {
@@ -227,7 +226,7 @@ impl SessionJournal {
     }
 }
 
-/// Whether a person relies on it: then it has to survive the machine too.
+/// Whether people rely on it: then it must survive a crash of the machine too.
 fn is_relied_on(kind: &RunEventKind) -> bool {
     matches!(
         kind,
@@ -268,7 +267,7 @@ impl JournalState {
         Ok(())
     }
 
-    /// What is to be kept with these events.
+    /// The records to store with these events.
     fn beside(&mut self, events: &[&RunEvent]) -> Vec<Put> {
         let asked = self.beside.iter_mut();
         asked.flat_map(|(_, beside)| events.iter().filter_map(|event| beside(event))).collect()
@@ -310,7 +309,7 @@ mod tests {
         RunEvent { version: 1, firing: 0, at: String::new(), session: None, kind }
     }
 
-    /// Blocks the task with the entry `now`. Before each look somebody else may change it.
+    /// Blocks the task with the entry `now`. Another writer may change the task before each call.
     fn blocks(tasks: &KeptTasks, others: u32) -> Beside {
         let (tasks, mut others) = (tasks.clone(), others);
         Box::new(move |event| {

@@ -1,6 +1,7 @@
-//! One process at a time runs a session. The store has its [`LeaseOwner`], a process of a machine. On the
-//! same machine, process id, start time and boot tell whether the owner is alive: a session whose process was
-//! killed can be resumed at once, and never while it runs. An owner on another machine counts as alive.
+//! One process at a time runs a session. The store has its [`LeaseOwner`], a process of a machine.
+//! On the same machine, process id, start time and boot tell whether the owner is alive: a session
+//! whose process was killed can be resumed at once, and never while it runs. An owner on another
+//! machine counts as alive.
 
 use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
@@ -11,23 +12,24 @@ use std::sync::OnceLock;
 /// The process that runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseOwner {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// Its start time, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub start_time: Option<u64>,
-    /// Which boot of the machine.
+    /// The id of the machine's boot.
     pub boot_id: String,
     /// The machine on which it runs.
     #[serde(flatten)]
     pub machine: Machine,
 }
 
-/// A machine.
+/// A machine of an owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its host name, for people.
+    /// The host name, for people.
     pub host: String,
-    /// Tells it from others of the same name. Earlier versions wrote none, and not every system has one.
+    /// Distinguishes it from others of the same name. Earlier versions wrote none, and not every
+    /// system has one.
     #[serde(rename = "machine", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -38,10 +40,10 @@ pub enum LeaseError {
     /// Another process runs it.
     #[error("process {} is running this session", holder.pid)]
     Runs {
-        /// Which.
+        /// The other process.
         holder: Box<LeaseOwner>,
     },
-    /// The store says no.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -65,8 +67,8 @@ impl Machine {
     }
 }
 
-/// The id of a machine as this program stores it. The system's own id is not to be given away
-/// (`machine-id(5)`), so a digest of it is.
+/// The id of a machine for the store. The system's own id must stay secret (`machine-id(5)`), so a
+/// digest of it is used.
 fn derived_id(system_id: &str) -> Option<String> {
     let is_id = system_id.len() == 32 && system_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let digest = is_id.then(|| hmac_sha256::HMAC::mac(b"hookwright", system_id))?;
@@ -89,29 +91,30 @@ impl LeaseOwner {
         }
     }
 
-    /// Whether it may still run. A process of another machine may: its process id says nothing here.
+    /// Whether it may still run. A process of another machine may: its process id says nothing
+    /// here.
     pub fn may_run(&self) -> bool {
         let this = Self::this();
         if !self.machine.is_same(&this.machine) {
             return true;
         }
-        // A process that has become another one has another start time.
+        // A process that reuses the id has another start time.
         self.boot_id == this.boot_id
             && self.start_time.is_some_and(|then| Leader { pid: self.pid }.runs_since(then))
     }
 }
 
-/// The lease of a session.
+/// The name of a session's lease.
 pub fn name_of(project: &str, session: &str) -> String {
     format!("session/{project}/{session}")
 }
 
-/// The lease of a task that is being completed, so that its hooks run once.
+/// The name of the lease for completing a task, so that its hooks run once.
 pub fn name_of_task(project: &str, id: TaskId) -> String {
     format!("task/{project}/{id}")
 }
 
-/// Who runs a session now.
+/// The process that runs a session now.
 pub fn holder(store: &dyn Store, lease: &str) -> Result<Option<LeaseOwner>, StoreError> {
     let held = store.holder(lease)?;
     let holder = held.and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
@@ -133,7 +136,7 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
                     Ok(holder) if holder.may_run() => {
                         return Err(LeaseError::Runs { holder: Box::new(holder) });
                     }
-                    // Dead, or nobody we could ask.
+                    // Dead, or not readable.
                     Ok(_) | Err(_) => instead_of = Some(token),
                 }
             }
@@ -164,7 +167,7 @@ mod tests {
         assert!(taken.token > fence.token);
     }
 
-    /// An owner as it is stored, with this in place of the machine.
+    /// A stored owner, with this text in place of the machine.
     fn stored(machine: &str) -> String {
         format!(r#"{{"pid":4000000,"start_time":1,"boot_id":"b",{machine}}}"#)
     }

@@ -1,121 +1,124 @@
-//! Whatever waits or grows in the runner has a limit. All of them stand here, each with its reason.
+//! Everything that waits or grows in the runner has a limit. All of them are here, each with its
+//! reason.
 
 use std::time::Duration;
 
-/// How long `git commit` of a killed session may go on by itself before it is ended. It takes less than a
-/// second, unless hooks of the repository run in it.
+/// How long `git commit` of a killed session may continue by itself before it is ended. It takes
+/// less than a second, unless hooks of the repository run in it.
 pub const GIT_GRACE: Duration = Duration::from_secs(10);
 
-/// Bytes of a prompt that are kept for people, the first and the last half: the task is in the last. Hook
-/// output in it may be longer than that, and people don't read so much.
+/// Bytes of a prompt that are stored for people, the first and the last half: the task is in the
+/// last. Hook output in it may be longer, but people don't read that much.
 pub const PROMPT_KEPT_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes that are kept of what an agent says while it works, the first and the last half.
+/// Stored bytes of what an agent says while it works, the first and the last half.
 pub const SAID_KEPT_BYTES_MAX: usize = 256 * 1024;
 
-/// Characters of an agent's last words in a message: enough to see what it wanted.
+/// Characters of an agent's last output in a message: enough to see what it wanted.
 pub const LAST_WORDS_CHARS_MAX: usize = 300;
 
-/// The first wait for an agent that cannot work and does not say until when; each one after it is twice
-/// as long.
+/// The first wait for an agent that cannot work and does not say until when; each further one is
+/// twice as long.
 pub const OUTAGE_WAIT_MIN: Duration = Duration::from_secs(30);
 
-/// The longest of these waits: somebody who comes back should not be far behind the service.
+/// The longest of these waits: the session should continue soon after the service does.
 pub const OUTAGE_WAIT_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// Times in a row that an agent is asked again without knowing when it can work: about three quarters
-/// of an hour. Then the session is left to a person.
+/// How often in a row an agent is asked again without knowing when it can work: about three
+/// quarters of an hour. Then the session pauses for a person.
 pub const OUTAGES_IN_A_ROW_MAX: u32 = 8;
 
-/// The same where it says when. A limit of five hours that never lets anything through is given up after
-/// four days; one of a second after twenty.
+/// The same if it says when. A limit of five hours that never lets anything through is given up
+/// after four days; one of a second after twenty.
 pub const LIMITS_IN_A_ROW_MAX: u32 = 20;
 
-/// While a session waits: how often it looks at the clock, which may have been set, or have stood still
-/// with the machine.
+/// How often a waiting session reads the clock, which may have been set, or have stood still with
+/// the machine.
 pub const PAUSE_LOOK: Duration = Duration::from_secs(20);
 
-/// Sessions of agents that a session's record names: the latest ones. The journal has all.
+/// Sessions of agents in a session's record: the latest ones. The journal has all.
 pub const AGENT_SESSIONS_MAX: usize = 20;
 
-/// Bytes of `status.json`. Agents write a few hundred; who writes more has mistaken it for a log.
+/// Bytes of `status.json`. Agents write a few hundred; one that writes more uses it as a log.
 pub const STATUS_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Outputs of earlier iterations that `context.json` names: the latest ones. With all of them the
-/// cost of an iteration would grow with the session; each is looked for.
+/// Outputs of earlier iterations in `context.json`: the latest ones. With all of them the cost of
+/// an iteration would grow with the session, since each is checked.
 pub const EARLIER_OUTPUTS_MAX: u32 = 25;
 
-/// Times a file is written anew because somebody else cleaned up what was half written.
+/// How often a file is written again because another process cleaned up the half-written one.
 pub const WRITE_ATTEMPTS_MAX: u32 = 16;
 
-/// Files below a project root outside git, and paths that git reports. Beyond this nobody would read
-/// the list, and looking at all of them would take seconds in every iteration.
+/// Files below a project root outside git, and paths that git reports. A longer list is of no use,
+/// and scanning more would take seconds in every iteration.
 pub const CHANGED_FILES_MAX: usize = 50_000;
 
-/// Bytes read in one look at files that were not committed, to tell a changed file from one that was
-/// only touched. Those beyond are told apart by size and times.
+/// Bytes of uncommitted files that one scan reads, to distinguish a changed file from one that was
+/// only touched. The rest is compared by size and times.
 pub const CHANGED_BYTES_READ_MAX: u64 = 64 * 1024 * 1024;
 
-/// How long one look at the work tree may take: enough for a very big repository that is not in
-/// memory, and the session goes on after a file system that hangs.
+/// How long one scan of the work tree may take: enough for a very big repository that is not in
+/// memory. After a file system that hangs the session continues.
 pub const CHANGED_FILES_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long after it began a look at all files may serve as the next one too. A person who edits a file
-/// between two iterations takes longer.
+/// How long after its beginning a scan of all files may serve as the next one too. A person who
+/// edits a file between two iterations takes longer.
 pub const LOOK_KEPT: Duration = Duration::from_secs(1);
 
 /// Bytes of one list of paths from git: [`CHANGED_FILES_MAX`] of ordinary length.
 pub const GIT_LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Repositories within one another that are looked into.
+/// The depth of nested repositories that are scanned.
 pub const REPOSITORY_DEPTH_MAX: usize = 4;
 
-/// Iterations of a loop that says no number at all.
+/// Iterations of a loop without a configured number.
 pub const ITERATIONS_BY_DEFAULT: u32 = 25;
 
 /// Iterations in a row that may fail before a session ends, whatever its hooks do about it.
 pub const ERRORS_IN_A_ROW_MAX: u32 = 3;
 
-/// A wait from this on is told to whoever watches: less nobody notices.
+/// Waits from this length on are shown; shorter ones go unnoticed.
 pub const LONG_WAIT: Duration = Duration::from_secs(1);
 
-/// Bytes of hook output on its way to the agent. What comes when it is full is counted and left out;
-/// a prompt beyond this would push the task itself out of the agent's sight.
+/// Bytes of hook output on its way to the agent. Output beyond that is counted and left out: a
+/// longer prompt would push the task itself out of the agent's sight.
 pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Firings whose events a session's state remembers: hooks in the background are reported long after the
+/// Firings whose events a session's state remembers: background hooks are reported long after the
 /// decision.
 pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
 
-/// Hooks, decisions and notes of one iteration that a timeline keeps at each of its two ends. More is
-/// counted: a person reads neither, and an iteration is told only when it is over.
+/// Hooks, decisions and notes of one iteration that a timeline keeps at each of its two ends. The
+/// rest is counted: too many to read, and an iteration is shown only when it is over.
 pub const DEEDS_KEPT_AT_EACH_END: usize = 2_500;
 
-/// Lines of what a hook printed that did not succeed: the last ones, in which programs say what went wrong.
+/// Lines of output of a hook that did not succeed: the last ones, in which programs say what went
+/// wrong.
 pub const HOOK_LINES_MAX: usize = 10;
 
 /// Characters of such a line.
 pub const HOOK_LINE_CHARS_MAX: usize = 200;
 
-/// Hooks and questions of a session that have begun and not ended. More than ever are at once; beyond it,
-/// the oldest count as cut off.
+/// Hooks and questions of a session that have begun and not ended. More than ever occur at once;
+/// beyond it, the oldest count as interrupted.
 pub const UNDER_WAY_MAX: usize = 1_000;
 
 /// How long a session waits for an agent by itself: as long as for a person. Beyond that it ends as
-/// paused, and somebody resumes it.
+/// paused, and a person resumes it.
 pub const PAUSE_MAX: Duration = hookwright_engine::limits::WAIT_MAX;
 
-/// Issues of a folder. Their names are kept in memory while a session works them off: about 15 MB.
+/// Issues of a folder. Their names are kept in memory while a session works through them: about 15
+/// MB.
 pub const ISSUES_MAX: usize = 100_000;
 
-/// Records of issues that are read at once.
+/// Records of issues read at once.
 pub const ISSUES_READ_AT_ONCE: usize = 10_000;
 
-/// Lines of a queue's command: each is looked at whenever the next one is chosen.
+/// Lines of a queue's command: each is checked whenever the next one is chosen.
 pub const QUEUE_LINES_MAX: usize = 10_000;
 
-/// How long after its last change a folder of issues is listed again although its times are the same: two
-/// changes within one tick of the file system's clock leave the same time.
+/// How long after its last change a folder of issues is listed again although its times are the
+/// same: two changes within one tick of the file system's clock leave the same time.
 pub const FOLDER_CHANGE_TICK: Duration = Duration::from_millis(100);
 
 /// The same for a file system whose times have whole seconds.
@@ -124,75 +127,78 @@ pub const FOLDER_CHANGE_TICK_COARSE: Duration = Duration::from_secs(2);
 /// Issues in a page of a session's lists: the last page is written with every issue.
 pub const SESSION_ISSUES_PER_PAGE: usize = 256;
 
-/// Files of a folder of issues that are named because they are none: enough to see what is wrong.
+/// Misnamed files of a folder of issues that are listed: enough to see what is wrong.
 pub const MISNAMED_TOLD_MAX: usize = 5;
 
-/// Bytes of an issue that are read for its title, to the end of the line in which they end; and bytes of
-/// that line. A title that is longer is a fault: nothing would show it.
+/// Bytes of an issue that are read for its title, to the end of the line in which they end; and
+/// bytes of that line. A longer title is an error: no list could show it.
 pub const ISSUE_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Bytes of an agent's output that the end of an execution tells its hooks: the first and the last
+/// Bytes of an agent's output for the hooks at the end of an execution: the first and the last
 /// half. All of it is in the iteration's `output.md`.
 pub const EXECUTION_OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of an `output.md` that are read: agents write a report there. Who writes more has mistaken it
-/// for a log.
+/// Bytes of an `output.md` that are read: agents write a report there. An agent that writes more
+/// uses it as a log.
 pub const OUTPUT_READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How long a queue's command may take.
 pub const QUEUE_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Sessions within one another: a hook of a session starts one, a hook of that one another. Whoever
-/// needs more has written a circle, or nobody can follow it.
+/// Nested sessions: a hook of a session starts one, a hook of that one another. Deeper nesting is a
+/// circle, or too deep to follow.
 pub const SPAWN_DEPTH_MAX: usize = 5;
 
-/// Sessions at once that hooks have started and nothing waits for, of each depth. Each runs an agent.
+/// Background sessions at once that hooks have started, of each depth. Each runs an agent.
 pub const CHILDREN_IN_BACKGROUND_MAX: usize = 64;
 
-/// Output files that `output.json` names: the latest ones. A later hook reads a list, not an archive.
+/// Output files in `output.json`: the latest ones. A later hook reads a list, not an archive.
 pub const OUTPUTS_TOLD_MAX: usize = 100;
 
-/// Sessions that hooks start at one event of one iteration: each is looked for.
+/// Sessions that hooks start at one event of one iteration: each name is checked.
 pub const CHILDREN_AT_ONE_PLACE_MAX: u32 = 10_000;
 
-/// Times that a record is written anew, with a journal's entry or by itself, because somebody else has
-/// changed it meanwhile. People and agents change a task now and then; nobody does it all the time.
+/// How often a record is written again, with a journal's entry or alone, because another process
+/// has changed it meanwhile. People and agents change a task now and then, not continually.
 pub const RECORD_CONFLICTS_MAX: u32 = 16;
 
-/// Bytes of a request at a session's desk: a task's id, and the hooks above whoever asks.
+/// Bytes of a request at a session's desk: a task's id, and the hooks above the caller.
 pub const DESK_REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of an answer from a session's desk: the reasons of hooks, whose output is bounded, escaped.
+/// Bytes of an answer from a session's desk: the reasons of hooks, whose output is bounded,
+/// escaped.
 pub const DESK_ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How long somebody at the desk may take to say what they want, or to hear the answer.
+/// How long a caller at the desk may take to send its request, or to receive the answer.
 pub const DESK_TALK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an answer is waited for: as long as an agent may work, which is longer than hooks may.
+/// How long a caller waits for an answer: as long as an agent may work, which is longer than hooks
+/// may.
 pub const DESK_ANSWER_TIMEOUT: Duration = hookwright_agents::limits::TURN_TIMEOUT;
 
-/// Callers at the desk at once. More wait in front of it; each of them may be waiting for hooks.
+/// Callers at the desk at once. More wait in the socket's queue; each of them may be waiting for
+/// hooks.
 pub const DESK_CALLERS_MAX: usize = 64;
 
-/// When a session looks first whether its desk's socket is still in its place; each later look comes after
-/// twice as long.
+/// The delay before a session first checks whether its desk's socket still exists; it doubles with
+/// each check.
 pub const DESK_LOOK_FIRST: Duration = Duration::from_secs(1);
 
-/// The longest time between two of these looks. Only a program that removes our files makes them necessary,
-/// and a thousand sessions that wait for people must not keep a machine busy.
+/// The longest time between two of these checks. Only a program that removes our files makes them
+/// necessary, and a thousand sessions that wait for people must not keep a machine busy.
 pub const DESK_LOOK_MAX: Duration = Duration::from_secs(30);
 
-/// How long a caller waits for a running session to open its desk: longer than the session takes to find that
-/// its socket was removed.
+/// How long a caller waits for a running session to open its desk: longer than the session takes to
+/// find that its socket was removed.
 pub const DESK_OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Between two tries to take a caller where the system has no room for one.
+/// The delay before accepting a caller again if the system has no descriptor free.
 pub const DESK_PAUSE: Duration = Duration::from_millis(100);
 
-/// Between two looks whether another process has completed a task.
+/// The interval for checking whether another process has completed a task.
 pub const TASK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Undelivered reports of hooks that the note about them names.
+/// Undelivered reports of hooks that a note lists.
 pub const UNDELIVERED_TOLD_MAX: usize = 5;
 
 /// Characters of each of them.
@@ -202,6 +208,6 @@ pub const UNDELIVERED_CHARS_MAX: usize = 200;
 /// downloads may have more.
 pub const FOLDER_ENTRIES_MAX: usize = 10_000;
 
-/// Bytes of a file that is looked into to see whether it is a loop or a pipeline, where its name says nothing.
-/// Loops are small; lock files and data of other programs are not.
+/// Bytes of a file that is read to see whether it is a loop or a pipeline, if its name does not
+/// tell. Loops are small; lock files and data of other programs are not.
 pub const UNNAMED_RUN_BYTES_MAX: u64 = 256 * 1024;

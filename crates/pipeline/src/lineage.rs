@@ -7,12 +7,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{CHILDREN_IN_BACKGROUND_MAX, SPAWN_DEPTH_MAX};
 
-/// The sessions above a session, outermost first. A session that a person started has none.
+/// The sessions above a session, outermost first; empty if a person started it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lineage {
     above: Vec<ParentSession>,
-    /// Places for sessions that nothing waits for, by depth. A session that holds one waits at most for
-    /// sessions that are deeper, so none waits for itself.
+    /// Slots for background sessions, by depth. A session that holds one waits only for deeper
+    /// sessions, so none waits for itself.
     background: Arc<[Arc<Semaphore>]>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Lineage {
 pub(crate) struct ParentSession {
     /// The loop or pipeline that it runs.
     pub(crate) plan: String,
-    /// The file of that.
+    /// The file of the loop or pipeline.
     pub(crate) file: PathBuf,
     /// The hook that started the next session ([`Hook::key`](hookwright_engine::Hook::key)).
     pub(crate) hook: String,
@@ -36,19 +36,19 @@ impl Default for Lineage {
 }
 
 impl Lineage {
-    /// The lineage of a session that a hook of this one's starts.
+    /// The lineage of a session that a hook of this one starts.
     pub(crate) fn with(&self, parent: ParentSession) -> Self {
         let mut longer = self.clone();
         longer.above.push(parent);
         longer
     }
 
-    /// The hooks that have started it, and those above it.
+    /// The hooks that started it and the sessions above it.
     pub(crate) fn hooks(&self) -> Vec<String> {
         self.above.iter().map(|ancestor| ancestor.hook.clone()).collect()
     }
 
-    /// Why a session with this lineage may not run this file, if it may not.
+    /// Why a session with this lineage may not run this file; `None` if it may.
     pub(crate) fn refusal(&self, plan: &str, file: &Path) -> Option<String> {
         let names = self.above.iter().map(|ancestor| ancestor.plan.as_str());
         let chain = || names.clone().chain([plan]).collect::<Vec<_>>().join(" → ");
@@ -59,7 +59,7 @@ impl Lineage {
             .then(|| format!("sessions are already nested {SPAWN_DEPTH_MAX} deep: {}", chain()))
     }
 
-    /// A place for a session of this lineage that nothing waits for; waits until there is one.
+    /// A slot for a background session of this lineage; waits until one is free.
     pub(crate) async fn place_in_background(&self) -> OwnedSemaphorePermit {
         let depth = self.above.len().min(SPAWN_DEPTH_MAX);
         let places = Arc::clone(&self.background[depth]);

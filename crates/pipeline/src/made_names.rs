@@ -1,8 +1,8 @@
-//! Names that we make for sessions whose users gave none: two short words, like `calm-fox`.
+//! Generates names for sessions whose users gave none: two short words, like `calm-fox`.
 //!
-//! The store counts the names that were made, and each number has its own pair of words. So no name is
-//! ever made twice in a store, also not after a session was deleted, and no other name is read to make
-//! one. Each store begins at another pair.
+//! The store counts the generated names, and each number has its own pair of words. So no name is
+//! generated twice in a store, even after a session was deleted, and no existing names need to be
+//! read. Each store begins at another pair.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -11,26 +11,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::folder::SessionName;
 
-/// How many pairs there are.
+/// The number of pairs.
 const PAIRS: u64 = (ADJECTIVES.len() * ANIMALS.len()) as u64;
 
-/// From one pair to the next: odd, as the number of pairs is a power of two, so that all are reached.
+/// The step from one pair to the next: odd, since the number of pairs is a power of two, so that
+/// all are reached.
 const STEP: u64 = 6_323;
 
-/// How often another process may be faster before we give up.
+/// How often another process may be faster before this gives up.
 const TRIES_MAX: usize = 1_000;
 
-/// What a store knows of the names that were made.
+/// The store's record of generated names.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Made {
     /// The pair to begin with.
     first: u64,
-    /// How many names were made.
+    /// The number of generated names.
     count: u64,
 }
 
 impl Made {
-    /// The name behind those that were made.
+    /// The next name.
     fn next(&self) -> SessionName {
         let pair = (self.first % PAIRS + self.count % PAIRS) * STEP % PAIRS;
         let pair = usize::try_from(pair).expect("less than all pairs");
@@ -44,8 +45,8 @@ impl Made {
     }
 }
 
-/// A name that this store has never made before. A user may have given it to a session by hand, so the
-/// caller has to look.
+/// A name that this store has never generated. A user may have given it to a session by hand, so
+/// the caller has to check.
 pub fn next(store: &dyn Store) -> Result<SessionName, StoreError> {
     let key = RecordKey { project: String::new(), name: "session-names".to_owned() };
     let mut conflict = None;

@@ -1,5 +1,5 @@
-//! [`Plan`]: what a session will do, worked out from its [`Sources`] and checked whole before anything
-//! starts.
+//! [`Plan`]: what a session will do, worked out from its [`Sources`] and checked whole before
+//! anything starts.
 
 mod candidates;
 mod silent_hooks;
@@ -35,55 +35,55 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// The hooks of the session itself, outside of its stages.
     pub hooks: HookSet,
-    /// What was left out of foreign files, which stops nobody.
+    /// Faults of foreign files, which do not stop the session.
     pub left_out: Vec<Arc<Fault>>,
-    /// Hooks that nothing in the session fires, also of the sessions that its hooks start.
+    /// Hooks that no event of the session fires, nor of the sessions that its hooks start.
     pub unfired: Vec<Arc<Hook>>,
-    /// Where people's answers are listened for.
+    /// The address for people's answers.
     pub callback: CallbackAddress,
-    /// The session waits for somebody when it has cost so many US dollars.
+    /// The session pauses for a person when it has cost this many US dollars.
     pub max_cost: Option<f64>,
 }
 
-/// One stage.
+/// A stage of a plan.
 pub struct Stage {
-    /// Its name.
+    /// The stage's name.
     pub name: String,
-    /// The loop it runs.
+    /// The loop that it runs.
     pub template: String,
-    /// Who does the work: the first one who can. There is at least one.
+    /// The agents: the first one that can work does. There is at least one.
     pub agents: Vec<StageAgent>,
-    /// What the agent is told.
+    /// The agent's prompt.
     pub prompt: TextTemplate,
-    /// When it is enough.
+    /// When it is done.
     pub until: Until,
-    /// It ends after so many iterations at the latest.
+    /// The maximum number of iterations.
     pub iterations_max: u32,
-    /// Why it ends then.
+    /// The reason if that maximum is reached.
     pub at_the_latest: Reason,
-    /// What the loop itself says is the most, whatever else would go on.
+    /// The loop's own maximum, whatever else would continue.
     pub hard_max: Option<u32>,
-    /// It ends after so long at the latest.
+    /// The maximum time.
     pub max_runtime: Option<Duration>,
-    /// The session waits for somebody when this stage has cost so many US dollars.
+    /// The session pauses for a person when this stage has cost this many US dollars.
     pub max_cost: Option<f64>,
-    /// Between iterations.
+    /// The delay between iterations.
     pub delay: Duration,
-    /// What it gets from an earlier stage.
+    /// Its inputs from an earlier stage.
     pub inputs: Option<Inputs>,
     /// The hooks of this stage: its loop's, then those of the session.
     pub hooks: HookSet,
 }
 
 impl Stage {
-    /// The most iterations that it may have, where there is such a bound: a queue of issues has none
-    /// unless its loop says one.
+    /// The maximum number of iterations, if there is one: a queue of issues has none unless its
+    /// loop sets one.
     pub fn bound(&self) -> Option<u32> {
         let is_bound = self.hard_max.is_some() || self.iterations_max < ITERATIONS_MAX;
         is_bound.then_some(self.iterations_max)
     }
 
-    /// The agent that is asked first: the name that its user gave it, else its kind.
+    /// The agent that is asked first: its name if its user gave it one, else its kind.
     pub fn first_agent(&self) -> &str {
         self.agents.first().map_or("", StageAgent::shown_name)
     }
@@ -92,16 +92,16 @@ impl Stage {
 /// Why a stage ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// It has done what it was to do.
+    /// Its work is done.
     Completed,
-    /// It has had as many iterations as it may have.
+    /// It reached its maximum number of iterations.
     MaxIterations,
-    /// It has taken as long as it may take.
+    /// It reached its maximum time.
     MaxRuntime,
 }
 
 impl Reason {
-    /// As hooks and journal have it.
+    /// The name in hooks and journals.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Completed => "completed",
@@ -110,7 +110,7 @@ impl Reason {
         }
     }
 
-    /// The one with this name; unknown ones have done what they were to do.
+    /// The reason with this name; an unknown one counts as completed.
     pub(crate) fn named(name: &str) -> Self {
         [Reason::MaxIterations, Reason::MaxRuntime]
             .into_iter()
@@ -119,28 +119,28 @@ impl Reason {
     }
 }
 
-/// When a stage is done before it has run out of iterations.
+/// When a stage is done before it reaches its maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Until {
     /// After its iterations.
     Fixed,
-    /// When the agent says stop so often in a row, but not before so many iterations.
+    /// When the agent says stop several times in a row, after a minimum of iterations.
     Judgment {
-        /// How often.
+        /// How many times in a row.
         consensus: u32,
-        /// Not before.
+        /// The minimum of iterations.
         min_iterations: u32,
     },
-    /// When nothing is left to do.
+    /// When the queue is empty.
     Queue {
-        /// Where the work is found.
+        /// The source of work items.
         queue: Queue,
-        /// Iterations that one piece of work may take.
+        /// The maximum number of iterations for one work item.
         per_item: u32,
     },
 }
 
-/// What a plan is made with, beside the files.
+/// The input of a plan besides the files.
 pub struct PlanContext<'a> {
     /// The project root.
     pub root: &'a Path,
@@ -153,8 +153,8 @@ pub struct PlanContext<'a> {
 }
 
 impl Plan {
-    /// Works the plan out, or says everything that is wrong, also with what its hooks start. What is
-    /// missing among the sources was said by whoever gathered them.
+    /// Works the plan out, or returns all faults, including those of what its hooks start. Missing
+    /// sources were reported by the code that gathered them.
     pub fn new(sources: &Sources, around: &PlanContext<'_>) -> Result<Self, Vec<Fault>> {
         let plan = Self::alone(sources, around);
         let (children, of_children) = Self::children(sources, around);
@@ -174,19 +174,19 @@ impl Plan {
         }
     }
 
-    /// What keeps the loops and pipelines from running that hooks start.
+    /// The faults of the loops and pipelines that hooks start.
     pub fn faults_of_children(sources: &Sources, around: &PlanContext<'_>) -> Vec<Fault> {
         Self::children(sources, around).1
     }
 
-    /// The loops and pipelines that hooks start, and what keeps them from running.
+    /// The loops and pipelines that hooks start, and their faults.
     fn children(sources: &Sources, around: &PlanContext<'_>) -> (Vec<Self>, Vec<Fault>) {
         let (mut plans, mut faults): (Vec<Self>, Vec<Fault>) = (Vec::new(), Vec::new());
         for child in &sources.children {
             let Some(child) = sources.of_child(&child.name, &child.from) else { continue };
             match Self::alone(&child, around) {
                 Ok(plan) => plans.push(plan),
-                // What is wrong with the project's own file is wrong for each of them.
+                // A fault of the project's own file is a fault of each of them.
                 Err(found) => {
                     for fault in found {
                         if !faults.contains(&fault) {
@@ -199,7 +199,7 @@ impl Plan {
         (plans, faults)
     }
 
-    /// The same without a look at what its hooks start.
+    /// The same without checking what its hooks start.
     pub(crate) fn alone(sources: &Sources, around: &PlanContext<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
         let (faults, left_out, named) = (Vec::new(), Vec::new(), Vec::new());
@@ -229,7 +229,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same with another bound to what the session may cost, in place of those of the files.
+    /// Sets another cost limit for the session, in place of those of the files.
     #[must_use]
     pub fn with_max_cost(mut self, dollars: Option<f64>) -> Self {
         if dollars.is_some() {
@@ -239,19 +239,19 @@ impl Plan {
         self
     }
 
-    /// How many hooks the session has, each counted once.
+    /// The number of hooks of the session, each counted once.
     pub fn hook_count(&self) -> usize {
         unfired_hooks::distinct(self)
     }
 
-    /// Of the hooks of a stage, those that nothing in the session fires.
+    /// The hooks of a stage that no event of the session fires.
     pub fn unfired_of<'p>(&'p self, stage: &'p Stage) -> impl Iterator<Item = &'p Arc<Hook>> {
         let is_of_stage =
             |hook: &&Arc<Hook>| stage.hooks.hooks().iter().any(|own| own.id == hook.id);
         self.unfired.iter().filter(is_of_stage)
     }
 
-    /// The same without any hooks.
+    /// The same without hooks.
     #[must_use]
     pub fn without_hooks(mut self) -> Self {
         self.hooks = HookSet::default();
@@ -263,7 +263,7 @@ impl Plan {
     }
 }
 
-/// A loop or pipeline without a name is called like its file, or like its file's folder.
+/// The name of a loop or pipeline without one: that of its file, or of its file's folder.
 pub(crate) fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.as_deref() {
@@ -285,9 +285,9 @@ struct Planning<'a> {
     sources: &'a Sources,
     around: &'a PlanContext<'a>,
     faults: Vec<Fault>,
-    /// What keeps nothing from running, but is probably not meant.
+    /// Faults that do not stop the session, but are probably mistakes.
     left_out: Vec<Arc<Fault>>,
-    /// The agents that have a name already.
+    /// The agents that already have a name.
     named: Vec<(AgentDefinition, PathBuf, String)>,
 }
 
@@ -426,7 +426,7 @@ impl<'a> Planning<'a> {
             Some(Termination::Queue { source: spec_of_queue, per_item }) => {
                 let queue = Queue::new(spec_of_queue, self.around.root);
                 self.look_at(&queue, spec_of_queue, source);
-                // Issues come to an end by themselves; a command or an agent that adds tasks may not.
+                // A folder of issues is finite; a command or an agent that adds tasks may not be.
                 let by_default = match queue {
                     Queue::Issues(_) => ITERATIONS_MAX,
                     Queue::Command(_) | Queue::Tasks => ITERATIONS_BY_DEFAULT,
@@ -440,8 +440,8 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// Issues that cannot be worked on are found before anything starts, as far as that shows without opening
-    /// their files.
+    /// Finds issues that cannot be worked on before anything starts, as far as possible without
+    /// opening their files.
     fn look_at(&mut self, queue: &Queue, spec: &QueueSpec, source: &Source) {
         let (Queue::Issues(folder), QueueSpec::Issues(_, place)) = (queue, spec) else { return };
         let kind = if !folder.path().is_dir() {
@@ -451,7 +451,7 @@ impl<'a> Planning<'a> {
                 looked_in: Box::default(),
                 nearest: None,
             }
-        } else if let Err(error) = folder.look_over() {
+        } else if let Err(error) = folder.check() {
             FaultKind::BadQueue { problem: error.to_string() }
         } else {
             if let Some(problem) = folder.misnamed() {
@@ -476,7 +476,7 @@ impl<'a> Planning<'a> {
         };
         let found = self.sources.all.iter().find(|known| known.path == path);
         if found.is_none() && read.prompt.is_some() {
-            // Whoever gathered the files has said that it is missing.
+            // The code that gathered the files has reported that it is missing.
             return None;
         }
         match found.map(|found| found.text.as_str()).filter(|text| !text.trim().is_empty()) {
@@ -489,7 +489,7 @@ impl<'a> Planning<'a> {
     }
 }
 
-/// Where a stage's loop stands in the file that holds it.
+/// The place of a stage's loop in its file.
 fn place_of_loop(spec: &StageSpec) -> FilePlace {
     match &spec.body {
         StageBody::Inline(_) => spec.place.clone(),
@@ -501,7 +501,7 @@ fn whole_file() -> FilePlace {
     FilePlace { line: 1, column: 1, range: 0..0 }
 }
 
-/// A name as folders and events have it.
+/// A name for folders and events.
 fn plain(name: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '-' };
     name.chars().take(64).map(kept).collect()

@@ -1,7 +1,7 @@
-//! What an agent is told: hook output, then the task, with our variables filled in.
+//! Builds an agent's prompt: hook output, then the task, with built-in variables filled in.
 //!
-//! A prompt is prose, often with code in it, so only names of ours are replaced and everything else
-//! stays as it is; a value is never expanded again.
+//! A prompt is prose, often with code in it, so only built-in names are replaced and everything
+//! else stays unchanged; a value is never expanded again.
 
 use std::fmt::Write as _;
 
@@ -14,11 +14,11 @@ use serde_json::{Map, Value};
 pub(crate) struct Extra<'a> {
     pub(crate) output: &'a str,
     pub(crate) inputs: &'a [(String, Vec<String>)],
-    /// What the hook that started the session has given it.
+    /// The inputs from the hook that started the session.
     pub(crate) given: Option<Given<'a>>,
 }
 
-/// What a session was given, and the file that holds it.
+/// A session's inputs, and the file that contains them.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) file: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The value at a path, as text; empty where there is none.
+    /// The value at a path, as text; empty if there is none.
     fn at(&self, path: &str) -> String {
         let mut keys = path.split('.');
         let first = keys.next().and_then(|key| self.inputs.get(key));
@@ -39,7 +39,7 @@ impl Given<'_> {
     }
 }
 
-/// The task's text with the values of our variables.
+/// The task's text with the values of built-in variables.
 pub(crate) fn filled(
     prompt: &TextTemplate,
     variables: &Variables<'_>,
@@ -82,8 +82,9 @@ fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Op
     }
 }
 
-/// `${INPUTS}`: the files that the session and the stage were given, one a line. `${INPUTS.name}`: the
-/// outputs of the stage of that name, if this one reads them; else what the session was given so.
+/// `${INPUTS}`: the input files of the session and the stage, one per line. `${INPUTS.name}`: the
+/// outputs of the stage of that name, if this one reads them; else the session's input of that
+/// name.
 fn inputs(path: Option<&str>, extra: &Extra<'_>) -> String {
     let Some(name) = path else {
         let given = extra.given.map(|given| given.file.to_owned());
@@ -100,7 +101,7 @@ fn inputs(path: Option<&str>, extra: &Extra<'_>) -> String {
 pub(crate) const FINAL_DELIVERY: &str =
     "All iterations of this session are over. Fix what is reported above; start nothing new.";
 
-/// Whether a prompt that names this tells of its piece of work by itself.
+/// Whether a prompt that uses this name describes its work item by itself.
 pub(crate) fn names_item(name: &str) -> bool {
     let name = name.strip_prefix("HOOKWRIGHT_").unwrap_or(name);
     matches!(
@@ -109,7 +110,7 @@ pub(crate) fn names_item(name: &str) -> bool {
     )
 }
 
-/// Tells an agent that was not told which piece of work is to be done.
+/// Describes the work item for a prompt that does not.
 pub(crate) fn about_item(item: &WorkItem) -> String {
     let what = match item.source {
         WorkSource::Issues => {
@@ -128,7 +129,7 @@ pub(crate) fn about_item(item: &WorkItem) -> String {
     format!("Do this now, and none of the other open work:\n\n{what}")
 }
 
-/// Tells an agent how it uses the project's list of tasks.
+/// Describes the project's list of tasks.
 pub(crate) fn about_tasks() -> &'static str {
     "The tasks of this project are a list: `\"$HOOKWRIGHT_BIN\" task list` shows it, `\"$HOOKWRIGHT_BIN\" \
      task add \"…\"` adds what you find that is to be done later, and `\"$HOOKWRIGHT_BIN\" task done ID` says \
@@ -136,7 +137,7 @@ pub(crate) fn about_tasks() -> &'static str {
      it again."
 }
 
-/// Tells an agent that was not told how to say how it went.
+/// Describes how to report the result, for a prompt that does not.
 pub(crate) fn about_status(status: &str) -> String {
     format!(
         "When you have done what you can in this turn, write how it went to the file `{status}`, as \
@@ -145,8 +146,7 @@ pub(crate) fn about_status(status: &str) -> String {
     )
 }
 
-/// What stands above the task after an iteration that failed, about which hooks had something to say
-/// or not.
+/// The text above the task after a failed iteration, with or without output of hooks.
 pub(crate) fn about_error(error: &str, hooks_say_something: bool) -> String {
     let advice = match hooks_say_something {
         true => "Read what the hooks say above, fix it, and go on with the task.",
@@ -155,7 +155,7 @@ pub(crate) fn about_error(error: &str, hooks_say_something: bool) -> String {
     format!("{}\n\n{advice}", last_turn_failed(error))
 }
 
-/// The same where no task follows.
+/// The same if no task follows.
 pub(crate) fn last_turn_failed(error: &str) -> String {
     format!("Your last turn failed: {error}")
 }

@@ -1,10 +1,10 @@
-//! [`Queue`]: where a stage's work is found, one piece at a time.
+//! [`Queue`]: the source of a stage's work items.
 //!
-//! | source | a piece of work | its state |
+//! | source | a work item | its state |
 //! |---|---|---|
 //! | [`IssueFolder`] | a file `N-title.md` | in the store ([`IssueStates`]); the files stay untouched |
 //! | the project's tasks | a task | in the store, with the task |
-//! | a command | a line that it prints | the command's own affair; a session takes none twice that failed |
+//! | a command | a line that it prints | up to the command; a session takes no failed one twice |
 
 mod folder_listing;
 mod issue_folder;
@@ -19,10 +19,10 @@ pub use issue_folder::{FoundIssues, Issue, IssueError, IssueFolder};
 pub(crate) use issue_queue::{IssueQueue, QueueError};
 pub use issue_states::{IssueRecord, IssueState, IssueStates, KeptIssue};
 
-/// Where a stage's work is found.
+/// The source of a stage's work items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Queue {
-    /// What a command prints, one a line.
+    /// A command, whose output has one item per line.
     Command(String),
     /// A folder of issues.
     Issues(IssueFolder),
@@ -31,7 +31,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// The queue as a loop's file says it.
+    /// The queue of a loop's file.
     pub fn new(spec: &QueueSpec, root: &Path) -> Self {
         match spec {
             QueueSpec::Command(command) => Self::Command(command.clone()),
@@ -40,7 +40,7 @@ impl Queue {
         }
     }
 
-    /// In words, for plans.
+    /// A description for plans.
     pub fn name(&self) -> String {
         match self {
             Self::Command(command) => format!("`{command}` prints nothing"),
@@ -50,8 +50,8 @@ impl Queue {
     }
 }
 
-/// A title that fits into an environment and an argument, which hold no NUL. Markdown has this in its
-/// place as well.
+/// A title that fits into an environment and an argument, which cannot contain NUL. Markdown
+/// replaces it in the same way.
 pub(crate) fn without_nul(title: &str) -> String {
     title.replace('\0', "\u{fffd}")
 }

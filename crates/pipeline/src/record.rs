@@ -1,5 +1,5 @@
-//! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
-//! know.
+//! [`SessionRecord`]: what lists and `show` display of a session, with the names that AutoAgent's
+//! users know.
 
 use hookwright_events::{
     FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEvent, SessionStatus, TurnEvent, Usage,
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
 
-/// A session, as it stands in lists.
+/// A session in lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionRecord {
     /// `session-<milliseconds>-<6 random characters>`: see [`crate::session_id`]. Sessions of older
     /// versions have their name here.
     pub id: String,
-    /// Its name, one of a kind within the project: given by the user, or made from two words.
+    /// The name, unique within the project: given by the user, or generated from two words.
     pub name: String,
-    /// When it began, ISO 8601 in UTC.
+    /// The time of its start, ISO 8601 in UTC.
     pub start_time: String,
-    /// When it ended.
+    /// The time of its end, ISO 8601 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
     /// The project root.
     pub workspace: String,
     /// The command that started it.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of that command.
     pub args: Vec<String>,
-    /// Issues of this session: those that were open when it began, and those that it found later. In the
-    /// store only records of earlier versions have this list and the next two; `session_issues.rs` fills
-    /// them in.
+    /// Issues of this session: those that were open when it started, and those that it found later.
+    /// In the store only records of earlier versions have this list and the next two;
+    /// `session_issues.rs` fills them in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues_planned: Vec<u64>,
     /// Issues that were completed.
@@ -39,20 +39,20 @@ pub struct SessionRecord {
     /// Issues that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues_failed: Vec<u64>,
-    /// How long these lists are, if they are in pages.
+    /// The lengths of these lists, if they are in pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issues: Option<IssueCounts>,
-    /// The pages that have the lists.
+    /// The number of pages with the lists.
     #[serde(skip_serializing_if = "is_zero")]
     pub issue_pages: u32,
-    /// The issue that is being worked on.
+    /// The issue it works on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_issue: Option<u64>,
     /// What it is doing, or how it ended.
     pub status: SessionStatus,
     /// The kind of agent.
     pub provider: String,
-    /// More about it.
+    /// Further facts.
     pub metadata: Metadata,
     /// The loop's or pipeline's name.
     pub plan: String,
@@ -65,9 +65,9 @@ pub struct SessionRecord {
     /// Why it ended.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// How many pieces of work of queues became what.
+    /// The number of work items by state.
     pub work: std::collections::BTreeMap<String, u32>,
-    /// How many hooks ended how.
+    /// The number of hooks by status.
     pub hooks: std::collections::BTreeMap<String, u32>,
     /// What it waits for now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,69 +75,70 @@ pub struct SessionRecord {
     /// Why it is paused, if that is its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_for: Option<PauseCause>,
-    /// How often it was taken up again.
+    /// How often it was resumed.
     pub resumes: u32,
-    /// What its agents used, as far as they told, and those of the sessions that its hooks started.
+    /// What its agents used, as far as they report it, including the sessions that its hooks
+    /// started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
-    /// What the agents of those used of it.
+    /// The part that those sessions used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_of_children: Option<Used>,
-    /// The latest sessions of its agents, as those call them.
+    /// The latest sessions of its agents, by the agents' own names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_sessions: Vec<AgentSession>,
-    /// Who started it, if that was a hook.
+    /// The hook that started it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
-    /// Its folder, from the project root, if a hook started it.
+    /// Its folder, relative to the project root, if a hook started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
-/// How many issues of a session became what.
+/// The number of a session's issues by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueCounts {
-    /// Those that it means to work on.
+    /// Issues that it plans to work on.
     pub planned: usize,
-    /// Those that were completed.
+    /// Issues that were completed.
     pub completed: usize,
-    /// Those that failed.
+    /// Issues that failed.
     pub failed: usize,
 }
 
 /// The hook that started a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// The session whose hook it is.
+    /// The hook's session.
     pub session: String,
     /// The hook's id.
     pub hook: String,
 }
 
-/// What a session waits for, with nothing running meanwhile.
+/// What a session waits for while nothing runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pause {
-    /// What kind of wait it is; `None` in records of earlier versions.
+    /// The kind of wait; `None` in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<PauseCause>,
-    /// In words.
+    /// The reason in words.
     pub reason: String,
-    /// Until when, ISO 8601 in UTC, if that is known.
+    /// The end, ISO 8601 in UTC, if known.
     pub until: Option<String>,
 }
 
-/// More about a session.
+/// Further facts about a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
-    /// The branch when it began.
+    /// The branch when it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// The commit when it began.
+    /// The commit when it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_commit: Option<String>,
-    /// From its beginning to its end, in milliseconds.
+    /// From its start to its end, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_duration: Option<i64>,
 }
@@ -150,7 +151,7 @@ pub struct Used {
     pub input_tokens: u64,
     /// Tokens that models wrote.
     pub output_tokens: u64,
-    /// What it cost, in US dollars, where agents told.
+    /// The cost in US dollars, if agents report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
@@ -167,18 +168,18 @@ impl From<Used> for Usage {
     }
 }
 
-/// A session of an agent, in which more can be read, or which can be gone on with by hand.
+/// A session of an agent, which can be read or continued by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentSession {
-    /// The agent.
+    /// The agent's name.
     pub agent: String,
-    /// What it calls the session.
+    /// The agent's name for the session.
     pub session: String,
 }
 
 impl SessionRecord {
-    /// When it began, in milliseconds since 1970.
+    /// The time of its start, in milliseconds since 1970.
     pub fn created_at_ms(&self) -> i64 {
         milliseconds(&self.start_time).unwrap_or(0)
     }
@@ -189,8 +190,8 @@ impl SessionRecord {
         status.is_resumable() && self.parent.is_none()
     }
 
-    /// The command with which a person resumes it in this status; `None` if that cannot be done. A session
-    /// that has cost as much as it may needs a higher limit, or it would be paused again at once.
+    /// The command with which a person resumes it in this status; `None` if that is impossible. A
+    /// session that reached its cost limit needs a higher one, or it would pause again at once.
     pub fn resume_command(&self, status: SessionStatus) -> Option<String> {
         if !self.can_be_resumed(status) {
             return None;
@@ -203,7 +204,7 @@ impl SessionRecord {
         Some(format!("{command} --max-cost {:.0}", (2.0 * cost).ceil().max(1.0)))
     }
 
-    /// How many issues became what.
+    /// The number of issues by state.
     pub fn issue_counts(&self) -> IssueCounts {
         self.issues.unwrap_or(IssueCounts {
             planned: self.issues_planned.len(),
@@ -212,12 +213,12 @@ impl SessionRecord {
         })
     }
 
-    /// When it ended, in milliseconds since 1970.
+    /// The time of its end, in milliseconds since 1970.
     pub fn ended_at_ms(&self) -> Option<i64> {
         self.end_time.as_deref().and_then(milliseconds)
     }
 
-    /// Takes in what happened. Whether the record in the store has to change.
+    /// Applies an event. Returns whether the record in the store has to change.
     pub(crate) fn see(&mut self, event: &RunEvent) -> bool {
         match &event.kind {
             RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
@@ -269,12 +270,12 @@ impl SessionRecord {
                 self.paused_for = pause.and_then(|pause| pause.cause);
                 self.reason.clone_from(reason);
                 self.end_time = Some(event.at.clone());
-                // A clock that was set back meanwhile makes no time negative.
+                // If the clock was set back meanwhile, no duration gets negative.
                 let ended = milliseconds(&event.at);
                 self.metadata.total_duration = ended.map(|at| (at - self.created_at_ms()).max(0));
             }
             kind => {
-                // Written with the next change that matters; a count is not worth a write.
+                // Written with the next change that matters; a count alone needs no write.
                 if let Some(word) = end_of_hook(kind) {
                     *self.hooks.entry(word.to_owned()).or_default() += 1;
                 }
@@ -286,7 +287,7 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
-    /// What an agent used. Whether it told anything.
+    /// Adds an agent's usage. Returns whether there was any.
     fn see_use(
         &mut self,
         agent: Option<&str>,
@@ -313,7 +314,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// How a hook ended, if this tells of its end.
+/// A hook's status, if this event is its end.
 pub(crate) fn end_of_hook(kind: &RunEventKind) -> Option<&'static str> {
     match kind {
         RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.status.as_str()),
@@ -358,7 +359,7 @@ mod tests {
                 result,
                 duration_ms: 1.0,
             });
-            // A raw delivery is no iteration.
+            // A raw delivery is not an iteration.
             assert_eq!(seen(&mut record, "2026-01-02T03:04:06Z", ended), iteration > 0);
             assert_eq!(record.iterations, counted);
         }

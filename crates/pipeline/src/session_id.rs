@@ -1,7 +1,8 @@
-//! The id of a session: `session-<milliseconds>-<6 random characters>`, as AutoAgent's users know it.
+//! The id of a session: `session-<milliseconds>-<6 random characters>`, as AutoAgent's users know
+//! it.
 //!
-//! People type a session's name; programs keep its id, which no other session ever has. The milliseconds
-//! are those of its start, so that [`IdPrefix`] finds a session by its id without reading all of them.
+//! People type a session's name; programs store its id, which is unique. The milliseconds are those
+//! of its start, so that [`IdPrefix`] finds a session by its id without reading all of them.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -15,7 +16,7 @@ const RANDOM_LENGTH: u32 = 6;
 /// Digits of a time in milliseconds, from the year 2001 to 2286.
 const DIGITS: u32 = 13;
 
-/// A new id for a session that starts now: `start_time` is that of its record.
+/// Generates an id for a session that starts now: `start_time` is that of its record.
 pub fn generate(start_time: &str) -> String {
     let random = RandomState::new().build_hasher().finish();
     format(milliseconds(start_time).unwrap_or_default(), random)
@@ -35,16 +36,16 @@ fn format(start_ms: i64, random: u64) -> String {
 /// The beginning of an id, or a whole one, and when such sessions started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdPrefix<'a> {
-    /// What the id begins with.
+    /// The beginning of the id.
     pub text: &'a str,
     /// The earliest start, in milliseconds since 1970.
     pub from_ms: i64,
-    /// The latest start.
+    /// The latest start, in milliseconds since 1970.
     pub to_ms: i64,
 }
 
 impl<'a> IdPrefix<'a> {
-    /// `None` for a text that no id begins with.
+    /// `None` for a text with which no id begins.
     pub fn parse(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let (digits, is_whole) = match rest.split_once('-') {

@@ -1,8 +1,8 @@
-//! `IssueLog`: which issues a session means to work on, and what became of them.
+//! `IssueLog`: the issues that a session plans to work on, and their states.
 //!
-//! These lists grow with the session, and its record is written with every iteration. So they are kept in
-//! pages beside the record, of which only the last one is written again. A page is never read while
-//! the session runs; [`read_issues`] is for those who show the lists.
+//! These lists grow with the session, and its record is written with every iteration. So they are
+//! stored in pages beside the record, of which only the last one is written again. A page is never
+//! read while the session runs; [`read_issues`] is for displaying the lists.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::SESSION_ISSUES_PER_PAGE;
 use crate::record::{IssueCounts, SessionRecord};
 
-/// Fills in the lists of a record that its pages have.
+/// Fills in the lists of a record from its pages.
 pub fn read_issues(store: &dyn Store, record: &mut SessionRecord) -> Result<(), StoreError> {
     let mut ended = ended_before(record);
     for number in 0..record.issue_pages {
@@ -44,7 +44,7 @@ fn page_key(record: &SessionRecord, number: u32) -> RecordKey {
     RecordKey { project: record.workspace.clone(), name: format!("{}/{number}", record.id) }
 }
 
-/// What records had that earlier versions wrote.
+/// The lists in records of earlier versions.
 fn ended_before(record: &SessionRecord) -> Vec<(u64, ItemState)> {
     let of = |numbers: &[u64], state| -> Vec<(u64, ItemState)> {
         numbers.iter().map(|number| (*number, state)).collect()
@@ -53,7 +53,7 @@ fn ended_before(record: &SessionRecord) -> Vec<(u64, ItemState)> {
     completed.into_iter().chain(of(&record.issues_failed, ItemState::Failed)).collect()
 }
 
-/// Some of the entries, in the order in which they were made.
+/// Some of the entries, in the order in which they were added.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Page {
     planned: Vec<u64>,
@@ -75,19 +75,19 @@ impl Page {
     }
 }
 
-/// The lists of a session that runs. Only the process that holds its lease writes them.
+/// The lists of a running session. Only the process that holds its lease writes them.
 #[derive(Debug)]
 pub(crate) struct IssueLog {
     planned: HashSet<u64>,
     ended: HashMap<u64, ItemState>,
     counts: IssueCounts,
-    /// Pages to be written, with their numbers. The last one is the one that is added to.
+    /// Pages to write, with their numbers. Entries are added to the last one.
     pages: Vec<(u32, Page)>,
     is_changed: bool,
 }
 
 impl IssueLog {
-    /// What is kept of a session.
+    /// Reads what is stored of a session.
     pub(crate) fn read(store: &dyn Store, record: &SessionRecord) -> Result<Self, StoreError> {
         let mut log = Self {
             planned: record.issues_planned.iter().copied().collect(),
@@ -107,7 +107,7 @@ impl IssueLog {
         Ok(log)
     }
 
-    /// Adds issues that the session means to work on.
+    /// Adds issues that the session plans to work on.
     pub(crate) fn plan(&mut self, numbers: &[u64]) {
         for number in numbers {
             if self.planned.insert(*number) {
@@ -117,7 +117,7 @@ impl IssueLog {
         }
     }
 
-    /// Takes in what happens. The record says whether it works on an issue.
+    /// Applies an event. The record says whether the session works on an issue.
     pub(crate) fn see(&mut self, event: &RunEvent, record: &SessionRecord) {
         match &event.kind {
             RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
@@ -127,7 +127,7 @@ impl IssueLog {
                 if record.current_issue.is_some() =>
             {
                 let number = key.parse().unwrap_or_default();
-                // The same event comes again when another record of its commit has changed.
+                // The same event comes again if another record of its commit has changed.
                 if self.page().ended.last() != Some(&(number, *state)) {
                     self.page().ended.push((number, *state));
                     self.count(number, *state);
@@ -137,7 +137,7 @@ impl IssueLog {
         }
     }
 
-    /// What has to be written, and what the record says of it.
+    /// The records to write; updates the counts in the session's record.
     pub(crate) fn puts(&self, record: &mut SessionRecord) -> Vec<Put> {
         if !self.is_changed {
             return Vec::new();
@@ -157,7 +157,7 @@ impl IssueLog {
         self.pages.iter().map(put).collect()
     }
 
-    /// What was to be written is written.
+    /// Notes that they were written.
     pub(crate) fn written(&mut self) {
         self.is_changed = false;
         self.pages.drain(..self.pages.len().saturating_sub(1));
@@ -187,7 +187,7 @@ impl IssueLog {
 }
 
 impl IssueCounts {
-    /// The count that has issues in this state. One that is open again was not completed.
+    /// The count for this state. A reopened issue was not completed.
     fn of(&mut self, state: ItemState) -> Option<&mut usize> {
         match state {
             ItemState::Done => Some(&mut self.completed),
@@ -236,7 +236,7 @@ mod tests {
         }))
     }
 
-    /// Lets these happen, each in a commit of its own; how many bytes were written.
+    /// Applies these events, each in a commit of its own; returns how many bytes were written.
     fn happens(store: &dyn Store, record: &mut SessionRecord, events: &[RunEvent]) -> usize {
         let mut log = IssueLog::read(store, record).expect("read");
         let mut bytes = 0;

@@ -1,8 +1,8 @@
 //! [`SessionState`]: where a session is, folded from its run events. Live view, lists, log lines,
 //! timeline and page read it; none of them interprets a run event on its own.
 //!
-//! The fold is pure: no clock, no store. It is small however long a session is: what is under way has
-//! a limit, and of what is over only the counts are kept, in the [`SessionRecord`].
+//! The fold is pure: no clock, no store. It is small however long a session is: what is in progress
+//! has a limit, and of what is over only the counts are kept, in the [`SessionRecord`].
 
 mod firings;
 
@@ -15,59 +15,59 @@ pub(crate) use self::firings::Firings;
 use crate::limits::UNDER_WAY_MAX;
 use crate::record::{Pause, SessionRecord, milliseconds};
 
-/// Where a session is.
+/// The state of a session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionState {
-    /// What lists tell of it: status, stage, pause, what was used, how much is over.
+    /// The record for lists: status, stage, pause, usage, counts.
     pub record: SessionRecord,
-    /// The stage ends after so many iterations at the latest, if that is known.
+    /// The stage's maximum number of iterations, if known.
     pub iterations_max: Option<u32>,
-    /// The iteration it is in; 0 before the first of its stage.
+    /// The current iteration; 0 before the first of its stage.
     pub iteration: u32,
     /// The turn that delivers what hooks reported after the last iteration.
     pub final_delivery: Option<TurnName>,
-    /// The piece of work.
+    /// The current work item.
     pub item: Option<WorkItem>,
-    /// The agent that works.
+    /// The working agent.
     pub agent: Option<WorkingAgent>,
-    /// Hooks that run, in the order in which they began.
+    /// Running hooks, in the order in which they started.
     pub hooks: Vec<RunningHook>,
-    /// What people are asked, the oldest first.
+    /// Open questions to people, oldest first.
     pub questions: Vec<OpenQuestion>,
-    /// Since when it is paused, ISO 8601 in UTC.
+    /// The time of the pause, ISO 8601 in UTC.
     pub paused_at: Option<String>,
     /// The agent that took over in this stage.
     successor: Option<String>,
     pub(crate) firings: Firings,
 }
 
-/// An agent that works.
+/// An agent at work.
 #[derive(Debug, Clone)]
 pub struct WorkingAgent {
-    /// Its name, where the journal tells it.
+    /// The agent's name, if the journal has it.
     pub name: Option<String>,
-    /// Since when, ISO 8601 in UTC.
+    /// The time of its start, ISO 8601 in UTC.
     pub since: String,
-    /// Its process.
+    /// The process id.
     pub pid: Option<u32>,
-    /// 1, or more if an earlier attempt was cut off.
+    /// 1, or more if an earlier attempt was interrupted.
     pub attempt: u32,
-    /// It is told what hooks reported after the last iteration.
+    /// It receives what hooks reported after the last iteration.
     pub is_final: bool,
 }
 
-/// A hook that runs.
+/// A running hook.
 #[derive(Debug, Clone)]
 pub struct RunningHook {
-    /// The number of the firing that woke it.
+    /// The number of its firing.
     pub firing: u64,
-    /// Its id.
+    /// The hook's id.
     pub id: String,
     /// The event of that firing, if it is remembered.
     pub event: Option<EventName>,
-    /// When its first attempt began, ISO 8601 in UTC.
+    /// The start of its first attempt, ISO 8601 in UTC.
     pub since: String,
-    /// When this attempt began, ISO 8601 in UTC.
+    /// The start of this attempt, ISO 8601 in UTC.
     pub attempt_since: String,
     /// The attempt that was started last, from 1.
     pub started: u32,
@@ -77,7 +77,7 @@ pub struct RunningHook {
     pub awaited: bool,
     /// The session that it has started.
     pub child: Option<String>,
-    /// It has failed, and is tried again.
+    /// Set if it has failed and is retried.
     pub retry: Option<Retry>,
     /// It runs in the background, and was reported as started.
     pub is_reported: bool,
@@ -86,15 +86,15 @@ pub struct RunningHook {
 /// The next attempt of a hook.
 #[derive(Debug, Clone)]
 pub struct Retry {
-    /// When the last one had failed, ISO 8601 in UTC.
+    /// The failure of the last attempt, ISO 8601 in UTC.
     pub since: String,
-    /// How long after that the next one begins.
+    /// The delay after that, in milliseconds.
     pub after_ms: u64,
     /// Why the last one failed.
     pub reason: String,
 }
 
-/// What a person is asked.
+/// An open question to a person.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion {
     /// The session that asks: this one, or one that a hook has started.
@@ -105,29 +105,29 @@ pub struct OpenQuestion {
     pub hook: String,
     /// The wait's id.
     pub wait: String,
-    /// What is asked.
+    /// The question for people.
     pub question: String,
-    /// Since when, ISO 8601 in UTC.
+    /// The time it was opened, ISO 8601 in UTC.
     pub since: String,
-    /// Until when, ISO 8601 in UTC.
+    /// The deadline, ISO 8601 in UTC.
     pub until: String,
-    /// Where it can be answered, if that is known.
+    /// The address for the answer, if known.
     pub url: Option<String>,
 }
 
-/// What was under way until an event came.
+/// What an event has ended.
 #[derive(Debug, Default)]
 pub struct Closed {
     /// Hooks, as they were.
     pub hooks: Vec<RunningHook>,
-    /// Questions.
+    /// Questions, as they were.
     pub questions: Vec<OpenQuestion>,
     /// The pause, and when it began.
     pub pause: Option<(Pause, String)>,
 }
 
 impl SessionState {
-    /// A session of which no more is known than this.
+    /// The state of a session with this record.
     pub fn new(record: SessionRecord) -> Self {
         Self { record, ..Self::default() }
     }
@@ -142,13 +142,13 @@ impl SessionState {
         self.firings.event_of(firing)
     }
 
-    /// The task that is worked on.
+    /// The task that it works on.
     pub fn task(&self) -> Option<TaskId> {
         let item = self.item.as_ref().filter(|item| item.source == WorkSource::Tasks)?;
         TaskId::typed(&item.key)
     }
 
-    /// Takes in what happened; returns what it brought to an end.
+    /// Applies an event; returns what it has ended.
     pub fn apply(&mut self, event: &RunEvent) -> Closed {
         let mut closed = Closed::default();
         self.apply_pause(event, &mut closed);
@@ -164,19 +164,19 @@ impl SessionState {
         closed
     }
 
-    /// The same for an event of a session that a hook has started: only what it asks counts here.
+    /// Applies an event of a child session: only its questions count here.
     pub fn apply_of_child(&mut self, event: &RunEvent) {
         self.apply_question(event, &mut Closed::default());
     }
 
-    /// What is under way, which is then taken to be over.
+    /// Ends everything in progress and returns it.
     pub(crate) fn close(&mut self) -> Closed {
         let pause = self.record.pause.take().zip(self.paused_at.take());
         let (hooks, questions) = (&mut self.hooks, &mut self.questions);
         Closed { hooks: std::mem::take(hooks), questions: std::mem::take(questions), pause }
     }
 
-    /// A copy that remembers only the firings of hooks and questions that are under way.
+    /// A copy that remembers only the firings of hooks and questions in progress.
     pub(crate) fn small_copy(&self) -> Self {
         let of_hooks = self.hooks.iter().map(|hook| hook.firing);
         let open = of_hooks.chain(self.questions.iter().map(|question| question.firing));
@@ -242,7 +242,7 @@ impl SessionState {
                     self.iterations_max = None;
                 }
                 if turn.iteration > 0 {
-                    // A stage that goes on is not announced.
+                    // A resumed stage is not announced.
                     if self.record.stage != turn.stage {
                         (self.record.stage, self.iterations_max) = (turn.stage, None);
                         self.successor = None;
@@ -336,7 +336,7 @@ impl SessionState {
             FiringEvent::HookSpawned { hook, session, .. } => {
                 self.hook(firing, hook, |open| open.child = Some(session.clone()));
             }
-            // A hook in the background is reported as started first, and once more at its end.
+            // A background hook is first reported as started, and once more at its end.
             FiringEvent::HookReported { report } if report.status == Status::Started => {
                 self.hook(firing, &report.id, |open| open.is_reported = true);
             }
@@ -365,14 +365,14 @@ impl SessionState {
 }
 
 impl WorkingAgent {
-    /// Since when, in milliseconds since 1970.
+    /// The time it was opened, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         milliseconds(&self.since).unwrap_or(0)
     }
 }
 
 impl Retry {
-    /// When the next attempt begins, in milliseconds since 1970.
+    /// The time of the next attempt, in milliseconds since 1970.
     pub fn at_ms(&self) -> i64 {
         milliseconds(&self.since).unwrap_or(0).saturating_add_unsigned(self.after_ms)
     }
@@ -385,7 +385,7 @@ impl OpenQuestion {
 }
 
 impl RunningHook {
-    /// When its first attempt began, in milliseconds since 1970.
+    /// The start of its first attempt, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         milliseconds(&self.since).unwrap_or(0)
     }

@@ -1,10 +1,11 @@
-//! [`Sources`]: every file that a session is configured by, as text.
+//! [`Sources`]: every file that configures a session, as text.
 //!
-//! They are read once, when a session begins, and kept with it: whatever becomes of the files, the
-//! session goes on as it began. What they mean is worked out from these texts alone (`plan.rs`).
+//! They are read once, when a session starts, and stored with it: even if the files change, the
+//! session continues as it started. `plan.rs` works only from these texts.
 //!
-//! A loop or pipeline is named by a path, or by a name that is looked for beside the file that names
-//! it, in `loops/` and `pipelines/` there, in the project's `.hookwright/`, and in the user's folder.
+//! A loop or pipeline is named by a path, or by a name that is searched beside the file that names
+//! it, in `loops/` and `pipelines/` there, in the project's `.hookwright/`, and in the user's
+//! folder.
 
 mod child_sources;
 mod project_runs;
@@ -24,7 +25,7 @@ use hookwright_engine::nearest;
 use hookwright_engine::variables::Environment;
 use serde::{Deserialize, Serialize};
 
-/// What a file is to a session.
+/// The role of a file in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -36,7 +37,7 @@ pub enum Role {
     Project,
     /// The user's hooks for all projects.
     Global,
-    /// What an agent is told.
+    /// A prompt of an agent.
     Prompt,
     /// A file that an agent's settings name, such as a scripted agent's turns.
     Script,
@@ -54,19 +55,19 @@ impl Role {
     }
 }
 
-/// One file.
+/// A file of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// What it is to the session.
+    /// Its role in the session.
     pub role: Role,
-    /// Where it was.
+    /// The path it was read from.
     pub path: PathBuf,
-    /// How messages name it.
+    /// Its name in messages.
     pub shown_as: PathBuf,
-    /// Whose format it has, if it is not the native one.
+    /// The dialect of its format, if it is not the native one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
@@ -76,7 +77,7 @@ impl Source {
         Self { role, path: file.path, shown_as: file.shown_as, dialect, text }
     }
 
-    /// A file of hooks, if it can be read; why not is said by whoever reads its hooks.
+    /// A file of hooks, if it can be read; the reader of its hooks reports why not.
     pub fn of_hook_file(file: &ConfigFile) -> Option<Self> {
         let role = match file.layer {
             Layer::Global => Role::Global,
@@ -86,7 +87,7 @@ impl Source {
         Some(Self::new(role, file.clone(), read_text(file).ok()?))
     }
 
-    /// The file as the configuration's reader takes it.
+    /// The file for the configuration's reader.
     pub fn config_file(&self) -> Option<ConfigFile> {
         let layer = self.role.layer()?;
         let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
@@ -96,22 +97,22 @@ impl Source {
     }
 }
 
-/// Every file of a session, the loop or pipeline that was asked for first.
+/// All files of a session, the requested loop or pipeline first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
-    /// The files.
+    /// All files.
     pub all: Vec<Source>,
-    /// Each name by which a stage calls its loop, and the file it was found in.
+    /// Each name by which a stage calls its loop, and the file of that loop.
     pub loops: Vec<(String, PathBuf)>,
     /// The loops and pipelines that hooks start, and those that their hooks start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildSources>,
-    /// What was asked for, so that it can be looked for again.
+    /// The request, so that it can be searched again.
     pub asked: RunRequest,
 }
 
 impl Sources {
-    /// The loops and pipelines among them, also those that hooks start.
+    /// The loops and pipelines among them, including those that hooks start.
     pub fn runs(&self) -> impl Iterator<Item = &Source> {
         let of_children = self.children.iter().flat_map(|child| &child.all);
         let all = self.all.iter().chain(of_children);
@@ -130,20 +131,20 @@ impl Sources {
 pub struct RunRequest {
     /// A path or a name.
     pub file: String,
-    /// Where that was said.
+    /// The folder that the request comes from.
     pub from: PathBuf,
     /// The command of the agent for loops that name none.
     pub agent: Option<String>,
 }
 
-/// What was found of a session's files.
+/// The result of searching a session's files.
 #[derive(Debug)]
 pub struct Gathered {
-    /// The files; only without the loop or pipeline itself there are none.
+    /// The files; `None` only if the loop or pipeline itself is missing.
     pub sources: Option<Sources>,
-    /// What is wrong with others.
+    /// Faults of the others.
     pub faults: Vec<Fault>,
-    /// Foreign files that cannot be read, which stops nobody.
+    /// Foreign files that cannot be read, which do not stop the session.
     pub left_out: Vec<Fault>,
 }
 
@@ -153,7 +154,7 @@ impl Gathered {
     }
 }
 
-/// Where files are looked for.
+/// Where files are searched.
 pub struct Finder<'a> {
     /// The project root.
     pub root: &'a Path,
@@ -161,7 +162,7 @@ pub struct Finder<'a> {
     pub user_folder: Option<&'a Path>,
     /// The project's and the user's hook files.
     pub hook_files: &'a [ConfigFile],
-    /// How messages name a path.
+    /// The name of a path in messages.
     pub shown: &'a dyn Fn(&Path) -> PathBuf,
     /// The host's environment.
     pub environment: &'a Environment,
@@ -170,7 +171,7 @@ pub struct Finder<'a> {
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Finder<'_> {
-    /// Every file that a session of this loop or pipeline needs, as far as they are there.
+    /// Every file that a session of this loop or pipeline needs, as far as they exist.
     pub fn gather(&self, asked: RunRequest) -> Gathered {
         let path = match self.locate(&asked.file, &asked.from) {
             Ok(path) => path,
@@ -202,7 +203,7 @@ impl Finder<'_> {
         Gathered { sources: Some(sources), faults, left_out }
     }
 
-    /// The loops that the pipeline names, and the prompts and scripts of all loops.
+    /// Adds the loops that the pipeline names, and the prompts and scripts of all loops.
     fn add_what_is_named(&self, sources: &mut Sources, faults: &mut Vec<Fault>) {
         let main = sources.all[0].clone();
         let Some(file) = main.config_file() else { return };
@@ -262,7 +263,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A loop's prompt and script, named from its folder.
+    /// Adds a loop's prompt and script, relative to its folder.
     fn add_files_of_loop(
         &self,
         read: &LoopFile,
@@ -287,7 +288,7 @@ impl Finder<'_> {
         self.add_files_of_agents(read.agents.iter().flatten(), source, sources, faults);
     }
 
-    /// The files that settings of agents name, from the folder of the file that defines the agents.
+    /// Adds the files that settings of agents name, relative to the file that defines the agents.
     fn add_files_of_agents<'a>(
         &self,
         agents: impl Iterator<Item = &'a AgentSpec>,
@@ -355,7 +356,7 @@ impl Finder<'_> {
         Ok(Source::new(role, file, text))
     }
 
-    /// The file behind a path or a name; else where it was looked for.
+    /// The file of a path or a name; else where it was searched.
     fn locate(&self, name: &str, from: &Path) -> Result<PathBuf, Missing> {
         let mut missing = Missing::default();
         let is_path = name.contains('/')
@@ -369,7 +370,7 @@ impl Finder<'_> {
         }
         for base in bases {
             let path = base.join(name);
-            // A program called `build` is no loop of that name.
+            // A program called `build` is not a loop of that name.
             if is_path && path.is_file() {
                 return Ok(path);
             }
@@ -414,7 +415,7 @@ impl Finder<'_> {
     }
 }
 
-/// Where a loop or pipeline was looked for in vain, and which there are instead.
+/// Where a loop or pipeline was searched in vain, and which ones exist.
 #[derive(Debug, Default)]
 struct Missing {
     looked_in: Vec<PathBuf>,
@@ -440,7 +441,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// `prompt.md` beside a loop.yaml; beside any other loop x.yaml it is x.md.
+/// `prompt.md` beside a `loop.yaml`; beside any other loop `x.yaml` it is `x.md`.
 pub(crate) fn default_prompt(loop_file: &Path) -> PathBuf {
     let stem = loop_file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let name = if matches!(stem, "loop" | "pipeline") { "prompt" } else { stem };

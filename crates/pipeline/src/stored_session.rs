@@ -6,8 +6,8 @@ use hookwright_store::{Place, Record, Store, StoreError};
 use crate::lease::{self, LeaseOwner};
 use crate::record::SessionRecord;
 
-/// The status that a store's index has for a session. One that we don't know counts as failed, so that nothing
-/// runs again because of it.
+/// The status in a store's index. An unknown one counts as failed, so that nothing runs again
+/// because of it.
 pub fn stored_status(name: &str) -> SessionStatus {
     SessionStatus::parse(name).unwrap_or(SessionStatus::Failed)
 }
@@ -15,20 +15,21 @@ pub fn stored_status(name: &str) -> SessionStatus {
 /// A session of a store.
 #[derive(Debug)]
 pub struct StoredSession {
-    /// What is known of it.
+    /// The session's record.
     pub record: SessionRecord,
-    /// Of the record in the store.
+    /// The version of the record in the store.
     pub version: u64,
-    /// Where it stands in lists.
+    /// Its place in lists.
     pub place: Place,
-    /// The record's, or [`SessionStatus::CutOff`] if it has not ended and no process runs it.
+    /// The record's status, or [`SessionStatus::CutOff`] if it has not ended and no process runs
+    /// it.
     pub status: SessionStatus,
     /// The process that runs it.
     pub holder: Option<LeaseOwner>,
 }
 
 impl StoredSession {
-    /// The session of this record.
+    /// Reads the session of this record.
     pub fn read(store: &dyn Store, stored: Record) -> Result<Self, StoreError> {
         let Record { key, version, place, status, value, .. } = stored;
         let mut status = stored_status(&status);
@@ -40,7 +41,7 @@ impl StoredSession {
                 status = SessionStatus::CutOff;
             }
         }
-        // What finds it again is what the store calls it.
+        // The store's key finds it again.
         (record.workspace, record.name) = (key.project, key.name);
         if record.id.is_empty() {
             record.id.clone_from(&record.name);

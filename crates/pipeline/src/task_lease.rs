@@ -1,7 +1,7 @@
 //! [`TaskLease`]: one process at a time completes a task, so that its hooks run once.
 //!
-//! How long to wait for another process, and when not to, is decided here; how to wait is up to whoever
-//! does: a session goes on with everything else meanwhile, a command has nothing else to do.
+//! This file decides how long to wait for another process, and when not to. The caller decides how
+//! to wait: a session does other things meanwhile, a command has nothing else to do.
 
 use std::time::{Duration, Instant};
 
@@ -12,42 +12,42 @@ use hookwright_store::{Fence, KeptTasks, StoreError};
 use crate::lease::{self, LeaseError};
 use crate::limits::DESK_ANSWER_TIMEOUT;
 
-/// The lease of a task that somebody wants to complete.
+/// The lease of a task to complete.
 pub struct TaskLease<'a> {
     tasks: &'a KeptTasks,
     name: String,
     wanted_since: Instant,
 }
 
-/// What a look at it leads to. Another process is named by its id.
+/// The result of trying to take it. Another process is named by its id.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Look {
     /// It is ours, until it is given back.
     Ours(Fence),
-    /// Whoever asks runs within hooks, perhaps of this very completion: it would wait for itself.
+    /// The caller runs within hooks, perhaps of this very completion: it would wait for itself.
     Underway,
-    /// Another process has it; look again after [`TASK_PAUSE`](crate::limits::TASK_PAUSE).
+    /// Another process has it; try again after [`TASK_PAUSE`](crate::limits::TASK_PAUSE).
     Theirs {
-        /// Which.
+        /// The other process.
         pid: u32,
-        /// How long it was waited for by now.
+        /// The time waited so far.
         waited: Duration,
     },
-    /// Another process has it, and it was waited for long enough.
+    /// Another process has it, and the wait was long enough.
     Busy {
-        /// Which.
+        /// The other process.
         pid: u32,
     },
 }
 
 impl<'a> TaskLease<'a> {
-    /// From now on this task is to be completed.
+    /// Begins the wait for this task's lease.
     pub fn new(tasks: &'a KeptTasks, id: TaskId) -> Self {
         let name = lease::name_of_task(tasks.project(), id);
         Self { tasks, name, wanted_since: Instant::now() }
     }
 
-    /// Takes it if nobody has it. `chain` are the hooks that whoever asks runs in.
+    /// Takes it if it is free. `chain` are the hooks that the caller runs in.
     pub fn look(&self, chain: &Chain) -> Result<Look, StoreError> {
         let holder = match lease::take(self.tasks.store(), &self.name) {
             Ok(fence) => return Ok(Look::Ours(fence)),
@@ -62,7 +62,7 @@ impl<'a> TaskLease<'a> {
         })
     }
 
-    /// Gives it back. Where that cannot be done it is that of a dead process soon.
+    /// Releases it. If that fails, it will soon belong to a dead process.
     pub fn give_back(&self, fence: &Fence) {
         let _ = self.tasks.store().release(&fence.lease, fence.token);
     }

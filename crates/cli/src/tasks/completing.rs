@@ -72,7 +72,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             DeskReply::Answered(DeskAnswer::Closed) => break,
             DeskReply::Answered(answer) => return answered(answer, id, &session, screen),
             DeskReply::NoAnswer => asked = Some(session.name().to_owned()),
-            DeskReply::NobodyThere | DeskReply::Deserted => {
+            DeskReply::NoDesk | DeskReply::Deserted => {
                 if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
                     let name = session.name();
                     screen.talk(&format!("waiting for session {name}: its socket is missing\n"));

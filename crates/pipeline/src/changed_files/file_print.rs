@@ -1,6 +1,6 @@
-//! [`FilePrint`]: by what a file is known again.
+//! [`FilePrint`]: identifies the state of a file.
 //!
-//! Content is compared where it was read, else size and times. How much is read is bounded.
+//! Content is compared if it was read, else size and times. The amount read is bounded.
 
 use std::fs::{self, File, Metadata};
 use std::hash::{DefaultHasher, Hasher};
@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::limits::CHANGED_BYTES_READ_MAX;
 
-/// What was seen of a path.
+/// The state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FilePrint {
     Missing,
@@ -28,15 +28,15 @@ pub(super) enum FilePrint {
         target: Vec<u8>,
     },
     Folder,
-    /// A pipe, a socket, a device: nothing in it can change.
+    /// A pipe, a socket, a device: it has no content to compare.
     Other,
 }
 
-/// Changed whenever the file is, but for two changes within one tick of the clock.
+/// Differ after every change of the file, except for two changes within one tick of the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Times {
     modified: (i64, i64),
-    /// Of the inode: nobody can set it.
+    /// The inode's change time: no program can set it.
     changed: (i64, i64),
     inode: u64,
 }
@@ -65,14 +65,14 @@ impl FilePrint {
         }
     }
 
-    /// With content, as far as the budget goes.
+    /// With content, as far as the budget allows.
     pub(super) fn with_content(path: &Path, budget: &mut Budget) -> Self {
         let mut print = Self::of(path);
         print.read_content(path, budget);
         print
     }
 
-    /// The path is asked for only where it is needed.
+    /// The path is only evaluated if needed.
     pub(super) fn of_metadata(path: impl FnOnce() -> PathBuf, metadata: &Metadata) -> Self {
         let kind = metadata.file_type();
         if kind.is_symlink() {
@@ -100,7 +100,7 @@ impl FilePrint {
         }
     }
 
-    /// Reads the content of a file, as far as the budget goes.
+    /// Reads the content of a file, as far as the budget allows.
     pub(super) fn read_content(&mut self, path: &Path, budget: &mut Budget) {
         if let Self::File { bytes, content, .. } = self
             && budget.take(*bytes)
@@ -109,8 +109,8 @@ impl FilePrint {
         }
     }
 
-    /// Whether times that were read now can be trusted later: a file that was changed this short a
-    /// while ago can be changed again in the same tick of its file system's clock.
+    /// Whether its times are too new to be trusted later: a file that was just changed can be
+    /// changed again in the same tick of its file system's clock.
     pub(super) fn is_fresh(&self, now: SystemTime) -> bool {
         const COARSEST_TICK: Duration = Duration::from_secs(2);
         let Self::File { times, .. } = self else { return false };
@@ -120,7 +120,7 @@ impl FilePrint {
         times.modified.0.max(times.changed.0) >= since
     }
 
-    /// Whether it is the same file with the same content, as far as both were seen.
+    /// Whether it is the same file with the same content, as far as known.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -144,8 +144,8 @@ impl FilePrint {
     }
 }
 
-/// A number that stands for the content; `None` if it is not as long as it was said to be. Never
-/// waits for a writer, whatever the path has become.
+/// A hash of the content; `None` if it does not have the expected length. Never waits for a writer,
+/// whatever the path has become.
 fn content_of(path: &Path, bytes: u64) -> io::Result<Option<u64>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);

@@ -1,18 +1,17 @@
-//! In a git work tree: git itself is asked, with arguments, never through a shell.
+//! In a git work tree: asks git, with arguments, never through a shell.
 //!
-//! One `git status` before and one after. Before, a path that status does not name is as `HEAD` has
-//! it; of the others a print is kept. After, a path with a print has changed if its print has; any
-//! other has changed if what is there now is not what the old `HEAD` has. That is known from the ids
-//! in `git status` and, if `HEAD` has moved, in one `git diff-tree` from the old to the new one. It
-//! makes no difference how it moved.
+//! It runs one `git status` before and one after. Before, a path that status does not list is as in
+//! `HEAD`; of the others a print is kept. After, a path with a print has changed if its print has.
+//! Any other path has changed if it now differs from the old `HEAD`. The ids in `git status` tell
+//! that and, if `HEAD` has moved, one `git diff-tree` from the old to the new one. It does not
+//! matter how it moved.
 //!
 //! Nothing is written: not the index, which belongs to the user, and no objects. A tree made by a
-//! second index would be as exact, but costs a copy of every file that is not committed, and more
-//! time.
+//! second index would be as exact, but costs a copy of every uncommitted file, and more time.
 //!
-//! Two limits. A file that the agent only took out of the index (`git rm --cached`), or staged and
-//! then put back, is listed though its content is the old one. A submodule, or a repository within,
-//! is listed as the one path that it is.
+//! Two limits. A file that the agent only removed from the index (`git rm --cached`), or staged and
+//! then restored, is listed though its content is unchanged. A submodule, or a nested repository,
+//! is listed as one path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -31,7 +30,7 @@ use super::{Bounds, is_ours};
 use crate::limits::{GIT_LIST_BYTES_MAX, REPOSITORY_DEPTH_MAX};
 use hookwright_engine::limits::{KILL_GRACE, LINGER};
 
-/// For every call: no program of the user's runs beside git.
+/// For every call: no program of the user runs besides git.
 const SETTINGS: &[&str] = &[
     "--no-pager",
     "-c",
@@ -42,8 +41,8 @@ const SETTINGS: &[&str] = &[
     "color.ui=false",
 ];
 
-/// Messages come in English, so that they can be told apart; the index stays as it is; nobody is
-/// asked anything, and nothing is fetched.
+/// Messages are in English, so that they can be recognised; the index stays unchanged; nothing
+/// prompts, and nothing is fetched.
 const VARIABLES: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -51,12 +50,13 @@ const VARIABLES: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
 ];
 
-/// Git sets variables for its own hooks, and we may run below one. Of all that begin with `GIT_`
-/// only those are inherited that tell where settings are and how far to look for a repository.
+/// Git sets variables for its own hooks, and we may run below one. Of all variables with the prefix
+/// `GIT_`, only those are inherited that tell where settings are and how far to search for a
+/// repository.
 const INHERITED: &[&str] =
     &["GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"];
 
-/// What is asked about: all below the working directory but our own.
+/// The scanned paths: everything below the working directory except Hookwright's own files.
 const HERE: &[&str] = &["--", ".", ":(exclude).hookwright"];
 
 const STATUS: &[&str] = &[
@@ -70,31 +70,30 @@ const STATUS: &[&str] = &[
     "--ignore-submodules=none",
 ];
 
-/// Git knows the tree without files under these names, with SHA-1 and with SHA-256.
+/// The ids of the empty tree, with SHA-1 and with SHA-256.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// How git is called.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
     program: PathBuf,
     environment: Arc<[(OsString, OsString)]>,
-    /// How often it was.
+    /// The number of calls.
     calls: Arc<AtomicU64>,
 }
 
-/// What two looks have told.
+/// The result of comparing two scans.
 #[derive(Debug)]
 pub(super) struct Compared {
-    /// The paths, from the root, of all that is not as it was.
+    /// The changed paths, relative to the root.
     pub(super) changed: Vec<Vec<u8>>,
-    /// The second look, as good as a first one; none if not all of it could be seen.
+    /// The second scan, usable as a first one; `None` if it is incomplete.
     pub(super) after: Option<GitSeen>,
 }
 
-/// Why git did not tell.
+/// Why git gave no answer.
 #[derive(Debug)]
 pub(super) enum GitProblem {
     NotARepository,
@@ -103,10 +102,10 @@ pub(super) enum GitProblem {
     TookTooLong,
 }
 
-/// What a work tree looked like.
+/// The state of a work tree.
 #[derive(Debug)]
 pub(super) struct GitSeen {
-    /// The root, from the top of the work tree: empty, or with `/` at its end.
+    /// The root, relative to the top of the work tree: empty, or with a trailing `/`.
     prefix: Arc<[u8]>,
     repository: Repository,
 }
@@ -121,18 +120,18 @@ impl GitSeen {
 struct Repository {
     /// The commit; `None` before the first one.
     head: Option<String>,
-    /// What is not as `HEAD` has it. All other paths are.
+    /// Paths that differ from `HEAD`. All others are as in `HEAD`.
     prints: BTreeMap<Vec<u8>, Print>,
 }
 
 #[derive(Debug)]
 enum Print {
     File(FilePrint),
-    /// A submodule, or a repository that the outer one knows nothing of.
+    /// A submodule, or a nested repository that is not one.
     Repository(Repository),
 }
 
-/// What `git status` says.
+/// The output of `git status`.
 struct GitListing {
     head: Option<String>,
     paths: BTreeMap<Vec<u8>, GitEntry>,
@@ -143,11 +142,11 @@ struct GitListing {
 enum GitEntry {
     /// In the index or in `HEAD`.
     Tracked { in_head: Blob, in_index: Blob, is_as_in_index: bool },
-    /// In a conflict, not in the index, or both gone from it and still there.
+    /// In a conflict, untracked, or removed from the index and still there.
     Other,
 }
 
-/// A file's mode and id, in git's words. Where there is none, both are zeros.
+/// A file's mode and id in git. Zeros if there is no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Blob {
     mode: Vec<u8>,
@@ -172,7 +171,7 @@ impl Git {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Looks at the work tree that the root is in, at this place in it if that is known.
+    /// Scans the work tree of the root, with this prefix in it if that is known.
     pub(super) async fn see(
         &self,
         root: &Path,
@@ -191,7 +190,7 @@ impl Git {
         Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
     }
 
-    /// Looks again, and compares.
+    /// Scans again, and compares.
     pub(super) async fn changed_since(
         &self,
         root: &Path,
@@ -221,7 +220,8 @@ impl Git {
         Ok(Compared { changed, after: after.ok() })
     }
 
-    /// Makes a first look of a second one: with prints of all that is listed now, and of nothing else.
+    /// Turns a second scan into a first one: with prints of all that is listed now, and of nothing
+    /// else.
     async fn as_first_look(
         &self,
         root: &Path,
@@ -237,7 +237,7 @@ impl Git {
         Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
     }
 
-    /// Where the root is in its work tree. A root that git ignores is none of git's business.
+    /// The root's prefix in its work tree. An ignored root counts as outside git.
     async fn prefix(&self, root: &Path, bounds: Bounds) -> Result<Vec<u8>, GitProblem> {
         let mut prefix = self.call(root, &["rev-parse", "--show-prefix"], bounds).await?;
         if prefix.last() == Some(&b'\n') {
@@ -264,7 +264,7 @@ impl Git {
         Ok(listed)
     }
 
-    /// What differs between two commits, from the top of the work tree, as the old one has it.
+    /// What differs between two commits, relative to the top of the work tree, as in the old one.
     async fn moved(
         &self,
         root: &Path,
@@ -284,7 +284,7 @@ impl Git {
         parse_diff(&printed).ok_or_else(|| misread("diff-tree"))
     }
 
-    /// What is there under these paths.
+    /// The prints of these paths.
     fn prints<'a>(
         &'a self,
         folder: &'a Path,
@@ -317,7 +317,7 @@ impl Git {
         })
     }
 
-    /// A repository within. One that git can't read is no more than a folder.
+    /// A nested repository. One that git can't read counts as a folder.
     async fn repository(
         &self,
         place: &Path,
@@ -407,9 +407,9 @@ fn file_prints(
     paths.into_iter().map(print).collect()
 }
 
-/// Whether a path that was as the old `HEAD` has it is something else now. `now`: what status says,
-/// nothing if it is as the new `HEAD` has it. `old`: what the old `HEAD` has, nothing if that is what
-/// the new one has.
+/// Whether a path that was as in the old `HEAD` differs now. `now`: its status, `None` if it is as
+/// in the new `HEAD`. `old`: its entry in the old `HEAD`, `None` if that is the same in the new
+/// one.
 fn differs(now: Option<&GitEntry>, old: Option<&Blob>) -> bool {
     match (now, old) {
         (None, old) => old.is_some(),
@@ -442,7 +442,7 @@ impl Repository {
 }
 
 impl GitListing {
-    /// `None` if it is not what the manual promises.
+    /// `None` if the output does not follow the manual.
     fn parse(printed: &[u8]) -> Option<Self> {
         let mut listed = GitListing { head: None, paths: BTreeMap::new() };
         for line in printed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
@@ -470,7 +470,7 @@ impl GitListing {
                 b'?' => (line.strip_prefix(b"? ")?, GitEntry::Other),
                 _ => return None,
             };
-            // A repository within has a `/` at its end.
+            // A nested repository has a `/` at its end.
             let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
             let is_twice = listed.paths.insert(path.clone(), entry).is_some();
             if is_twice {
@@ -495,13 +495,13 @@ fn below<T>(path: Vec<u8>, prefix: &[u8], with: T) -> Option<(Vec<u8>, T)> {
     path.strip_prefix(prefix).map(|path| (path.to_vec(), with))
 }
 
-/// The words of a line; the last one is all that is left.
+/// The words of a line; the last one is the rest.
 fn parts<const N: usize>(line: &[u8]) -> Option<[&[u8]; N]> {
     let parts: Vec<&[u8]> = line.splitn(N, |byte| *byte == b' ').collect();
     parts.try_into().ok()
 }
 
-/// Paths and what the old side has: `:mode mode id id letter`, then the path.
+/// Paths and their old side: `:mode mode id id letter`, then the path.
 fn parse_diff(printed: &[u8]) -> Option<Vec<(Vec<u8>, Blob)>> {
     let mut words = printed.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let mut moved = Vec::new();

@@ -1,23 +1,22 @@
-//! [`RepositoryPlace`]: by what it is known, without asking git, that a folder is still at the same place of
+//! [`RepositoryPlace`]: tells, without asking git, whether a folder is still at the same place of
 //! the same repository.
 //!
-//! Where a folder is in its repository, and whether that ignores it, follows from where `.git` is, from the
-//! repository's settings, from the lists of ignored files above the folder, and, if the repository is above
-//! it, from the index: a folder with files in it is not ignored. As long as none of these files is another
-//! one, git would answer the same.
+//! A folder's place in its repository, and whether it is ignored there, follow from the place of
+//! `.git`, the repository's settings, the ignore files above the folder, and, if the repository is
+//! above it, the index: a folder with tracked files is not ignored. As long as none of these files
+//! has changed, git would answer the same.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where a folder is in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepositoryPlace {
     folder: PathBuf,
     marks: Vec<RepositoryMark>,
 }
 
-/// By what a file is known.
+/// Identifies the state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RepositoryMark {
     Missing,
@@ -35,12 +34,12 @@ enum RepositoryMark {
 }
 
 impl RepositoryPlace {
-    /// None where git would find no repository: it looks for `.git` here and above.
+    /// `None` if git would find no repository: it searches `.git` here and above.
     pub(super) fn find(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let mut marks: Vec<RepositoryMark> =
             folder.ancestors().map(|above| RepositoryMark::of(&above.join(".git"))).collect();
-        // As a rule the search ends here outside of repositories, and it is made twice an iteration.
+        // Outside repositories the search usually ends here, and it is made twice per iteration.
         if marks.iter().all(|mark| *mark == RepositoryMark::Missing) {
             return None;
         }
@@ -51,7 +50,8 @@ impl RepositoryPlace {
                     ["config", "info/exclude"].map(|name| RepositoryMark::of(&git.join(name))),
                 );
             }
-            // The folder's own list says nothing about itself, and a repository never ignores its top.
+            // The folder's own ignore file does not apply to itself, and a repository never ignores
+            // its top.
             if above != folder {
                 marks.extend(
                     [above.join(".gitignore"), git.join("index")].map(|it| RepositoryMark::of(&it)),
@@ -64,7 +64,7 @@ impl RepositoryPlace {
 
 impl RepositoryMark {
     fn of(path: &Path) -> Self {
-        // A link counts as what it leads to; one that leads nowhere is still there.
+        // A link counts as its target; a dangling one still exists.
         let found = fs::symlink_metadata(path);
         let found = found.map(|found| match found.is_symlink() {
             true => fs::metadata(path).unwrap_or(found),
@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(now != last, matters, "{name}");
             last = now;
         }
-        // The same place by another way.
+        // The same place by another path.
         let link = outer.path().join("link");
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         assert_eq!(RepositoryPlace::find(&link), last);

@@ -1,7 +1,7 @@
 //! Outside git: all files below the root, by size, times and inode.
 //!
-//! Links are not followed, `.git` is left out wherever it is. A file that was changed just before the
-//! first look is read too, for its times may not tell a second change from the first.
+//! Links are not followed, and `.git` is left out everywhere. A file that was changed just before
+//! the first scan is read too, for its times may not distinguish a second change from the first.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -23,18 +23,18 @@ pub(super) struct Walked {
     unreadable: Vec<(PathBuf, String)>,
 }
 
-/// What two looks have told.
+/// The result of comparing two scans.
 #[derive(Debug)]
 pub(super) struct Compared {
-    /// What came, went or changed.
+    /// What was created, deleted or changed.
     pub(super) changed: Vec<Vec<u8>>,
-    /// Which folders could not be listed.
+    /// The folders that could not be listed.
     pub(super) note: Option<Unseen>,
-    /// The second look, as good as a first one.
+    /// The second scan, usable as a first one.
     pub(super) after: Walked,
 }
 
-/// Looks at all files. The content of fresh ones is read.
+/// Scans all files. The content of fresh ones is read.
 pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     let now = SystemTime::now();
     let mut walked = look(root, bounds)?;
@@ -48,7 +48,7 @@ pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     Ok(walked)
 }
 
-/// Looks again, and compares.
+/// Scans again, and compares.
 pub(super) fn changed_since(
     root: &Path,
     before: &Walked,
@@ -61,7 +61,8 @@ pub(super) fn changed_since(
     let mut changed: Vec<Vec<u8>> = gone.cloned().collect();
     for (path, is) in &mut after.files {
         let was = before.files.get(path);
-        // Content is read only where times may not tell: those of the first look, or those of now.
+        // Content is read only if times may not be enough: those of the first scan, or those of
+        // now.
         let was_read = matches!(was, Some(FilePrint::File { content: Some(_), .. }));
         if was_read || is.is_fresh(now) {
             in_time(bounds)?;
@@ -73,7 +74,7 @@ pub(super) fn changed_since(
     }
     let unreadable: Vec<&(PathBuf, String)> =
         before.unreadable.iter().chain(&after.unreadable).collect();
-    // What was hidden in one of the looks is not known to have come or gone.
+    // What was unreadable in one of the scans is not known to have been created or deleted.
     changed.retain(|path| {
         let path = Path::new(OsStr::from_bytes(path));
         !unreadable.iter().any(|(folder, _)| path.starts_with(folder))
@@ -114,7 +115,7 @@ fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
                 }
             };
             let path = folder.join(entry.file_name());
-            // One that is gone by now is not there.
+            // Deleted in the meantime.
             let Ok(metadata) = entry.metadata() else { continue };
             if entry.file_name() == ".git" || is_ours(path.as_os_str().as_bytes()) {
                 continue;
@@ -133,7 +134,7 @@ fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     Ok(walked)
 }
 
-/// The caller knows how long it was.
+/// The error carries the limit.
 fn in_time(bounds: Bounds) -> Result<(), Unseen> {
     let after = Duration::ZERO;
     if Instant::now() < bounds.deadline { Ok(()) } else { Err(Unseen::TookTooLong { after }) }

@@ -1,4 +1,4 @@
-//! The end of a session: the last events, and how it ends.
+//! The end of a session: the last events, and the final status.
 
 use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
 use hookwright_events::firing_key::ClosingEvent;
@@ -9,25 +9,25 @@ use super::step::{Decided, EarlyEnd, Happening, Step};
 use super::way::{Way, unexpected};
 use crate::plan::Reason;
 
-/// What came of one of the last events.
+/// The result of one of the last events.
 enum Closed {
     /// Its hooks have answered.
     Decided,
-    /// One of them has aborted the session, for this reason.
+    /// One of them aborted the session, for this reason.
     Aborted(String),
     /// An interrupt came before all of them had answered.
     Interrupted,
 }
 
 impl Way {
-    /// Fires the last events, waits for what still runs, and records the end. Returns how the session
-    /// ended, and why.
+    /// Fires the last events, waits for background hooks, and records the end. Returns the
+    /// session's status, and why.
     pub(super) async fn close(
         &mut self,
         left: Result<Reason, EarlyEnd>,
     ) -> (SessionStatus, String) {
         if matches!(left, Err(EarlyEnd::Interrupted(_))) && self.history.is_at_its_end() {
-            // It is interrupted on its way to its end once more: nothing is fired again.
+            // Interrupted once more while it ends: nothing is fired again.
             let cut_off = self.settle(Step::Cut).await;
             return self.end_later(&cut_off).await;
         }
@@ -66,19 +66,20 @@ impl Way {
         let closed = self.fire_closing(ClosingEvent::SessionEnd, status, data).await;
         let cut_off = self.settle(Step::Settle).await;
         match (status, closed) {
-            // An abort counts wherever it happens; but a person who interrupts a session has the last word.
+            // An abort always counts; but a person's interrupt has the last word.
             (Completed, Closed::Aborted(why)) => self.end(Aborted, why).await,
             (Failed | Paused, Closed::Aborted(why)) => {
                 self.end(Aborted, also(&why, status, &words)).await
             }
-            // All else can be resumed anyway.
+            // Sessions with another status can be resumed anyway.
             (Completed, Closed::Interrupted) => self.end_later(&[]).await,
             (Completed, Closed::Decided) if !cut_off.is_empty() => self.end_later(&cut_off).await,
             _ => self.end(status, words).await,
         }
     }
 
-    /// Leaves the hooks of the end to `resume`: these in the background, or else those of `session:end`.
+    /// Leaves the hooks of the end to `resume`: these in the background, or else those of
+    /// `session:end`.
     async fn end_later(&mut self, in_background: &[String]) -> (SessionStatus, String) {
         let words = match in_background {
             [] => "hooks at session:end had not finished".to_owned(),
@@ -92,15 +93,15 @@ impl Way {
         (status, words)
     }
 
-    /// One of the last events. Of what its hooks decide only an abort counts.
+    /// One of the last events. Only an abort of its hooks counts.
     async fn fire_closing(
         &mut self,
         event: ClosingEvent,
         status: SessionStatus,
         data: Value,
     ) -> Closed {
-        // A session that was cut off while it ended comes to the same end again, and its hooks have
-        // run; only after an interrupt it may come to another one.
+        // A session that was killed while it ended comes to the same end again, and its hooks have
+        // run; only after an interrupt the end may differ.
         let endings = self.history.endings;
         let resumes = (status == Interrupted).then_some(self.history.resumes);
         let point = Point::Closing { event, endings, status, resumes };
@@ -121,13 +122,13 @@ impl Way {
         }
     }
 
-    /// Carries out a step of the end, which nothing can leave any more.
+    /// Carries out a step of the end, which no longer ends early.
     async fn finish(&mut self, step: Step) {
         let _ = self.ask(step).await;
     }
 }
 
-/// Why a session was aborted that had come to another end before.
+/// The reason of an abort after the session had already ended otherwise.
 fn also(why: &str, status: SessionStatus, words: &str) -> String {
     format!("{why}; before that it was {status}: {words}")
 }

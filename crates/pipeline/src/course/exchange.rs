@@ -1,8 +1,8 @@
-//! [`Exchange`]: how the way through a session stops to ask, and goes on with the answer.
+//! [`Exchange`]: how the course's future suspends for an answer, and continues with it.
 //!
-//! The way is a future that waits for nothing but answers: it puts a step here and is pending until
-//! [`Exchange::tell`] has brought what happened. The state goes back and forth with it, so that the
-//! driver can look at it while the way waits.
+//! The future waits for nothing but answers: it puts a step here and is pending until
+//! [`Exchange::tell`] brings what happened. The state moves back and forth with it, so that the
+//! driver can read it while the future waits.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use super::position::Position;
 use super::step::{Happening, Measured, Step};
 use crate::history::History;
 
-/// What the way and the driver both see.
+/// The state that the future and the driver share.
 #[derive(Default)]
 pub(super) struct CourseState {
     pub(super) position: Position,
     pub(super) history: History,
 }
 
-/// Between the way and the driver.
+/// Connects the future and the driver.
 #[derive(Default)]
 pub(super) struct Exchange(Mutex<Slot>);
 

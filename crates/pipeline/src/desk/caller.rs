@@ -1,4 +1,4 @@
-//! The other side of the desk: somebody who asks.
+//! The caller's side of the desk.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,22 +8,22 @@ use std::time::Instant;
 use super::{DeskAnswer, DeskError, DeskPlace, DeskRequest};
 use crate::limits::{DESK_ANSWER_BYTES_MAX, DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOUT, LONG_WAIT};
 
-/// What asking led to.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeskReply {
     /// The session has answered.
     Answered(DeskAnswer),
-    /// There is no desk, or another process has put its own there: the session has not heard the
+    /// There is no desk, or another process has put its own there: the session has not received the
     /// request.
-    NobodyThere,
-    /// There is one at which nobody sits: whoever ran the session is dead, or about to begin.
+    NoDesk,
+    /// There is a desk, but no process listens: the session's process is dead, or about to start.
     Deserted,
     /// The session has ended without an answer.
     NoAnswer,
 }
 
-/// Asks a session, which the process with the id `pid` runs, and waits for its answer. `waits` is called
-/// once if that takes longer.
+/// Sends a request to a session, which the process `pid` runs, and waits for its answer. `waits` is
+/// called once if that takes longer.
 pub(super) fn ask(
     place: &DeskPlace,
     pid: u32,
@@ -33,10 +33,10 @@ pub(super) fn ask(
     let failure = |cause| place.failure(cause);
     let mut desk = match place.with_short_path(connect) {
         Ok((desk, Some(other))) if other == pid => desk,
-        // Where the system does not tell, it is believed.
+        // If the system does not tell, the desk is trusted.
         Ok((desk, None)) if !cfg!(target_os = "linux") => desk,
-        Ok(_) => return Ok(DeskReply::NobodyThere),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DeskReply::NobodyThere),
+        Ok(_) => return Ok(DeskReply::NoDesk),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DeskReply::NoDesk),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             return Ok(DeskReply::Deserted);
         }
@@ -58,7 +58,7 @@ pub(super) fn ask(
     }
 }
 
-/// A connection to the desk, and the process that has opened it, where the system tells.
+/// A connection to the desk, and the process that opened the desk, if the system tells.
 fn connect(path: &Path) -> io::Result<(UnixStream, Option<u32>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (desk, pid) = runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! [`DeskPlace`]: where a session's desk is.
+//! [`DeskPlace`]: the location of a session's desk.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,29 +7,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where a session's desk is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeskPlace {
     folder: PathBuf,
-    /// Short, whatever the session and its project are called.
+    /// Short, whatever the names of session and project are.
     name: String,
 }
 
-/// Why there is no desk.
+/// Why a desk cannot be opened or reached.
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
-    /// Others may enter the folder, or it is another user's.
+    /// Other users may enter the folder, or own it.
     #[error("`{}` is not a private folder of the current user", path.display())]
     NotPrivate {
-        /// Which.
+        /// The folder's path.
         path: PathBuf,
     },
-    /// The system says no.
+    /// An error of the system.
     #[error("the socket folder `{}` cannot be used: {cause}", path.display())]
     Io {
-        /// Its socket.
+        /// The socket's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
@@ -37,13 +36,13 @@ pub enum DeskError {
 /// The folder of all desks, in the state folder.
 const FOLDER: &str = "desks";
 
-/// Bytes of a socket's path that every system takes, with the zero behind it.
+/// Bytes of a socket's path that every system accepts, without the final zero.
 const PATH_BYTES_MAX: usize = 103;
 
 impl DeskPlace {
     /// The desk of a session, for the user with this state folder.
     pub(super) fn new(state_folder: &Path, project: &str, session: &str) -> Self {
-        // FNV-1a. Two that met by chance are told apart by what is asked there.
+        // FNV-1a. If two names collide, the request tells the sessions apart.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in project.bytes().chain([0]).chain(session.bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -51,12 +50,12 @@ impl DeskPlace {
         Self { folder: state_folder.join(FOLDER), name: format!("{hash:016x}") }
     }
 
-    /// Its socket.
+    /// The socket's path.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
 
-    /// Makes the folder, for nobody but its user.
+    /// Makes the folder, accessible to its user only.
     pub(super) fn create_folder(&self) -> Result<(), DeskError> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|cause| self.failure(cause))?;
@@ -69,8 +68,9 @@ impl DeskPlace {
         Ok(())
     }
 
-    /// Does something with a path of the socket that is short enough for the system: a state folder
-    /// may lie deep. The folder is held open meanwhile, and the path leads through that.
+    /// Calls a function with a path of the socket that is short enough for the system: a state
+    /// folder may be nested deeply. The folder is held open meanwhile, and the path leads through
+    /// that.
     pub(super) fn with_short_path<T>(
         &self,
         act: impl FnOnce(&Path) -> io::Result<T>,

@@ -1,4 +1,4 @@
-//! [`SocketDesk`]: the socket of a desk, and the lines that come and go there.
+//! [`SocketDesk`]: the socket of a desk, and the lines sent over it.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,6 @@ use tokio::net::{UnixListener, UnixStream};
 use super::{DeskAnswer, DeskCaller, DeskError, DeskPlace, DeskRequest, OpenDesk};
 use crate::limits::{DESK_PAUSE, DESK_REQUEST_BYTES_MAX, DESK_TALK_TIMEOUT};
 
-/// The socket of a desk, as long as it is open.
 pub(super) struct SocketDesk {
     /// `None` once it is closed.
     listener: Option<UnixListener>,
@@ -21,8 +20,8 @@ pub(super) struct SocketDesk {
 }
 
 impl SocketDesk {
-    /// Opens a desk. Whoever runs the session is alone with its place, so what is left there is of a
-    /// run that is dead.
+    /// Opens a desk. Only the process that runs the session uses its place, so a file that is left
+    /// there belongs to a dead run.
     pub(super) fn open(place: DeskPlace) -> Result<Self, DeskError> {
         let listener = Self::bind(&place)?;
         let file = Self::file_at(&place);
@@ -54,14 +53,14 @@ impl SocketDesk {
         loop {
             match listener.accept().await {
                 Ok((caller, _)) => return Box::new(caller),
-                // The caller is gone, or there is no room for one more open file just now.
+                // The caller is gone, or no descriptor is free now.
                 Err(_) => tokio::time::sleep(DESK_PAUSE).await,
             }
         }
     }
 
     fn remove(&self) {
-        // Where it stays, nobody answers there, which callers understand as well.
+        // If it stays, no process answers there, which callers understand as well.
         let _ = fs::remove_file(self.place.path());
     }
 }
@@ -75,7 +74,7 @@ impl OpenDesk for SocketDesk {
         if self.file.is_some() && Self::file_at(&self.place) == self.file {
             return Vec::new();
         }
-        // Where that cannot be done now, it is tried again with the next look.
+        // If that fails now, the next check tries again.
         let Ok(listener) = Self::bind(&self.place) else { return Vec::new() };
         self.file = Self::file_at(&self.place);
         waiting_at(self.listener.replace(listener))
@@ -93,9 +92,9 @@ impl Drop for SocketDesk {
     }
 }
 
-/// Those who stand in front of a desk that is closed.
+/// The callers that wait at a closed desk.
 fn waiting_at(listener: Option<UnixListener>) -> Vec<Box<dyn DeskCaller>> {
-    // The system knows of callers of whom the runtime has not heard yet.
+    // The system knows callers that the runtime has not seen yet.
     let Some(Ok(listener)) = listener.map(UnixListener::into_std) else { return Vec::new() };
     let callers = std::iter::from_fn(|| listener.accept().ok());
     callers.filter_map(|(caller, _)| Some(Box::new(adopted(caller).ok()?) as _)).collect()

@@ -1,5 +1,4 @@
-//! [`Context`]: `context.json`, what an agent may want to know, in the shape that agent-pipelines
-//! gives it.
+//! [`Context`]: `context.json`, information for the agent, in the format of agent-pipelines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,39 +11,39 @@ use super::{IterationAt, SessionFolder};
 /// All of `context.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Context {
-    /// Of this shape: [`Context::VERSION`].
+    /// The version of this format: [`Context::VERSION`].
     pub version: u32,
     /// The session's name.
     pub session: String,
     /// The pipeline's name, or the loop's.
     pub pipeline: String,
-    /// Where in the pipeline.
+    /// The stage in the pipeline.
     pub stage: ContextStage,
-    /// From 1, within the stage.
+    /// The iteration within the stage, from 1.
     pub iteration: u32,
-    /// The piece of work that is to be done, with a queue.
+    /// The current work item, with a queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<WorkItem>,
-    /// Where files are.
+    /// The paths of files.
     pub paths: ContextPaths,
-    /// What came before.
+    /// The outputs of earlier work.
     pub inputs: ContextInputs,
-    /// What bounds the work.
+    /// The limits of the work.
     pub limits: ContextLimits,
 }
 
-/// The stage.
+/// A stage of the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextStage {
     /// The stage's name.
     pub id: String,
-    /// From 0.
+    /// The index, from 0.
     pub index: usize,
-    /// The loop it runs.
+    /// The loop that it runs.
     pub template: String,
 }
 
-/// Where files are. Bytes of a path that are no text are shown as U+FFFD: JSON has no others.
+/// The paths of files. Invalid UTF-8 is shown as U+FFFD, since JSON has only text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextPaths {
     /// The session's folder.
@@ -59,36 +58,36 @@ pub struct ContextPaths {
     pub status: String,
 }
 
-/// What came before.
+/// The outputs of earlier work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ContextInputs {
-    /// Outputs of earlier stages that the stage asked for, by the stage's name.
+    /// Outputs of earlier stages that the stage requested, by the stage's name.
     pub from_stage: BTreeMap<String, Vec<String>>,
     /// Outputs of earlier iterations of this stage, oldest first.
     pub from_previous_iterations: Vec<String>,
-    /// The file with what the hook that started the session has given it.
+    /// The file with the inputs from the hook that started the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_parent: Option<String>,
 }
 
-/// What bounds the work.
+/// The limits of the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextLimits {
-    /// Iterations of this stage. Without a bound it is written as -1.
+    /// The maximum number of iterations of this stage. No limit is written as -1.
     #[serde(serialize_with = "or_minus_one")]
     pub max_iterations: Option<u32>,
-    /// Until `max_runtime` ends the session. Without such an end it is written as -1.
+    /// The time until `max_runtime` ends the session. No limit is written as -1.
     #[serde(serialize_with = "or_minus_one")]
     pub remaining_seconds: Option<u64>,
 }
 
 impl Context {
-    /// The version of this shape.
+    /// The version of this format.
     pub const VERSION: u32 = 1;
 }
 
 impl SessionFolder {
-    /// The paths of an iteration, as `context.json` names them.
+    /// The paths of an iteration for `context.json`.
     pub fn context_paths(&self, at: IterationAt<'_>) -> ContextPaths {
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         ContextPaths {

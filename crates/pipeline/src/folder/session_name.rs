@@ -1,49 +1,49 @@
-//! [`SessionName`]: what a session is called, by its user or by us. It names a folder, so it is short
-//! and plain.
+//! [`SessionName`]: a session's name, given by its user or generated. It names a folder, so it is
+//! short and plain.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Characters of a name.
+/// The most characters of a name.
 const LENGTH_MAX: usize = 64;
 
 /// 1 to 64 of `A-Z a-z 0-9 _ -`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(String);
 
-/// Why a text is no session's name.
+/// Why a text is not a valid session name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionNameError {
-    /// Nothing.
+    /// The name is empty.
     #[error("the session's name is empty")]
     Empty,
     /// Too long for a name.
     #[error("the session's name has {length} characters, expected at most {length_max}")]
     TooLong {
-        /// Characters it has.
+        /// The length in characters.
         length: usize,
-        /// Characters it may have.
+        /// The limit.
         length_max: usize,
     },
-    /// A character that can't stand in one.
+    /// A character that is not allowed.
     #[error(
         "`{}` is not allowed in a session's name (character {at} of `{}`), expected letters from \
          a to z, digits, `_` and `-`",
         character.escape_debug(), name.escape_debug()
     )]
     BadCharacter {
-        /// The name.
+        /// The invalid name.
         name: String,
         /// The first such character.
         character: char,
-        /// Its place, from 1.
+        /// The position, from 1.
         at: usize,
     },
 }
 
 impl SessionName {
-    /// The name of the session that lives in this folder of this one's children: the same at every
-    /// time, and another for every other folder. Of a long one the end is a digest.
+    /// The name of the child session in this folder: always the same, and different for every other
+    /// folder. A long name ends with a digest.
     #[must_use]
     pub fn of_child(&self, folder: &str) -> Self {
         const DIGEST_LENGTH: usize = 16;
@@ -51,7 +51,7 @@ impl SessionName {
         if whole.len() <= LENGTH_MAX {
             return Self(whole);
         }
-        // FNV-1a: the same in every version, and nobody has to be kept from finding a second.
+        // FNV-1a: the same in every version. It needs no protection against deliberate collisions.
         let hash = whole.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

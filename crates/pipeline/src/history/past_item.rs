@@ -1,14 +1,13 @@
-//! [`PastItem`]: what a journal says of one piece of work.
+//! [`PastItem`]: what a journal says about one work item.
 
 use hookwright_events::{ItemState, WorkItem};
 
-/// A piece of work.
 #[derive(Debug, Clone)]
 pub(crate) struct PastItem {
     pub(crate) item: WorkItem,
     /// When it was taken.
     pub(crate) at: String,
-    /// What became of it, and why.
+    /// Its state at the end, and why.
     pub(crate) ended: Option<(ItemState, Option<String>)>,
     /// The last iteration for it that ended.
     pub(super) last_iteration: u32,

@@ -1,5 +1,5 @@
-//! Who may do the work of a stage: the agents that its loop, the command line or `hookwright.yaml` name,
-//! with the drivers for them.
+//! The agents of a stage: those that its loop, the command line or `hookwright.yaml` name, with
+//! their drivers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::sources::{Source, fault_at, folder_of};
 /// An agent that may do the work of a stage.
 #[derive(Clone)]
 pub struct StageAgent {
-    /// What it is called: the name that its user gave it, else its kind, with a number if another one of the
-    /// plan is called so.
+    /// Its name: the one that its user gave it, else its kind, with a number if another agent of
+    /// the plan has that name.
     pub name: String,
     /// Its user gave it that name.
     pub is_named: bool,
-    /// The agent.
+    /// The agent's driver.
     pub agent: Arc<dyn Agent>,
 }
 
@@ -56,12 +56,12 @@ impl Planning<'_> {
                 return None;
             }
         };
-        // What is wrong with them was said where they were read.
+        // Their faults were reported where they were read.
         if agents.is_empty() {
             return None;
         }
         match (&read.model, &mut agents[..]) {
-            // A command has its model in itself.
+            // A command contains its model.
             (Some((model, _)), [only]) => only.definition.set_default_model(model),
             // Another vendor has no model of that name.
             (Some((_, place)), [_, _, ..]) => {
@@ -81,8 +81,8 @@ impl Planning<'_> {
         candidates.into_iter().collect()
     }
 
-    /// The agent's name: the same for the same agent, and for no other one. What is known of an agent, such as
-    /// its rate limit, is kept by it.
+    /// The agent's name: unique, and the same for the same agent. What is known of an agent, such
+    /// as its rate limit, is stored under it.
     fn name(&mut self, spec: &AgentSpec, source: &Source, kind: &str) -> Option<String> {
         if let Some((name, place)) = &spec.name {
             return self.given_name(name, place, spec, source);

@@ -1,4 +1,4 @@
-//! Hooks that no event of a pipeline ever wakes.
+//! Hooks that no event of a pipeline ever matches.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use hookwright_events::EventName;
 use super::Planning;
 use crate::sources::{Source, fault_at};
 
-/// What a session fires by itself, outside of its stages.
+/// The events that a session fires outside of its stages.
 const EVENTS_OF_SESSION: [EventName; 4] = [
     EventName::SESSION_START,
     EventName::SESSION_STOP,
@@ -19,8 +19,8 @@ const EVENTS_OF_SESSION: [EventName; 4] = [
 ];
 
 impl Planning<'_> {
-    /// Hooks of a stage's loop for events of the session never run in a pipeline, which is probably not
-    /// meant.
+    /// Warns about hooks of a stage's loop for events of the session: they never run in a pipeline,
+    /// which is probably a mistake.
     pub(super) fn look_at_hooks(&mut self, hooks: &HookSet, source: &Source) {
         for hook in hooks.hooks().iter().filter(|hook| hook.layer == Layer::Loop) {
             let points = hook.pattern.points.iter();

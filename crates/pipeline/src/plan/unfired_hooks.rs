@@ -1,5 +1,5 @@
-//! Hooks that nothing in a session fires: no agent has settings that call this program, no stage works
-//! on a queue, no hook commits.
+//! Hooks that nothing in a session fires: no agent has settings that call this program, no stage
+//! has a queue, no hook commits.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,11 +13,11 @@ use hookwright_events::table::RUN;
 
 use super::{Plan, Until};
 
-/// What the field `host` of the events of a session says.
+/// The value of the field `host` in the events of a session.
 const HOST: &str = "run";
 
-/// The enabled hooks of a session, and of the sessions that its hooks start, that nothing in any of them
-/// fires. `plans` are all these sessions.
+/// The enabled hooks of a session, and of the sessions that its hooks start, that nothing in any of
+/// them fires. `plans` are all these sessions.
 pub(super) fn find(plans: &[&Plan], connections: &[Connection]) -> Vec<Arc<Hook>> {
     let mut fired = HashSet::new();
     for plan in plans {
@@ -28,7 +28,7 @@ pub(super) fn find(plans: &[&Plan], connections: &[Connection]) -> Vec<Arc<Hook>
     let mut unfired = Vec::new();
     for set in plans.iter().flat_map(|plan| plan.sets()) {
         for hook in set.hooks().iter().filter(|hook| is_meant_here(hook, set, plans)) {
-            // A hook of several stages is named once.
+            // A hook of several stages is listed once.
             if fired.insert(key(hook)) {
                 unfired.push(Arc::clone(hook));
             }
@@ -37,18 +37,18 @@ pub(super) fn find(plans: &[&Plan], connections: &[Connection]) -> Vec<Arc<Hook>
     unfired
 }
 
-/// How many hooks a session has, each counted once.
+/// The number of hooks of a session, each counted once.
 pub(super) fn distinct(plan: &Plan) -> usize {
     let hooks = plan.sets().flat_map(HookSet::hooks);
     hooks.map(|hook| key(hook)).collect::<HashSet<_>>().len()
 }
 
-/// Tells a hook from all others of the plans.
+/// Identifies a hook among all plans.
 fn key(hook: &Hook) -> (&Path, u32, &str, &str) {
     (&hook.source.path, hook.source.line, &hook.event, &hook.id)
 }
 
-/// Whether a hook is meant to run in these sessions: one for a host that is no agent of theirs isn't.
+/// Whether a hook is meant for these sessions: one for a host that is not an agent of theirs isn't.
 fn is_meant_here(hook: &Hook, set: &HookSet, plans: &[&Plan]) -> bool {
     let is_dropped = set.global_is_disabled()
         && hook.layer == Layer::Global

@@ -1,7 +1,8 @@
-//! [`FolderListing`]: the names in a folder of issues and in those of their plans. No file is opened.
+//! [`FolderListing`]: the names in a folder of issues and in those of their plans. No file is
+//! opened.
 //!
-//! A listing is good until one of the folders changes, which their times tell. So a session lists a
-//! folder again only when something came, went or got another name.
+//! A listing is valid until the times of one of the folders change. So a session lists a folder
+//! again only after a file was created, deleted or renamed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
@@ -13,13 +14,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::issue_folder::{IssueError, IssueFolder, below, number_of};
 use crate::limits::{FOLDER_CHANGE_TICK, FOLDER_CHANGE_TICK_COARSE, ISSUES_MAX};
 
-/// What a folder of issues had when it was listed.
+/// The content of a folder of issues when it was listed.
 #[derive(Debug)]
 pub(crate) struct FolderListing {
     files: BTreeMap<u64, Result<IssueFiles, IssueError>>,
-    /// The folder itself and those that plans may be in.
+    /// The folder itself and those of plans.
     folders: Vec<PathBuf>,
-    /// What these were like; `None` if one of them may change without showing it.
+    /// The state of these folders; `None` if one of them may change without showing it.
     stamps: Option<Vec<Option<Stamp>>>,
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct FolderListing {
 pub(crate) struct IssueFiles {
     /// The name of its own file.
     pub(crate) name: String,
-    /// Its plan, from the root.
+    /// Its plan, relative to the root.
     pub(crate) plan_file: Option<String>,
 }
 
@@ -62,22 +63,22 @@ impl FolderListing {
         Ok(Self { files, folders, stamps })
     }
 
-    /// Whether the folders are still as they were.
+    /// Whether the folders are unchanged.
     pub(crate) fn is_current(&self) -> bool {
         self.stamps.as_ref().is_some_and(|before| *before == stamps(&self.folders))
     }
 
-    /// The files of an issue that can be worked on.
+    /// The files of a valid issue.
     pub(crate) fn get(&self, number: u64) -> Option<&IssueFiles> {
         self.files.get(&number)?.as_ref().ok()
     }
 
-    /// The numbers of the issues that can be worked on.
+    /// The numbers of the valid issues.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         self.files.iter().filter(|(_, files)| files.is_ok()).map(|(number, _)| *number)
     }
 
-    /// What is wrong with the others.
+    /// The faults of the others.
     pub(crate) fn faults(&self) -> impl Iterator<Item = &IssueError> {
         self.files.values().filter_map(|files| files.as_ref().err())
     }
@@ -88,7 +89,7 @@ impl FolderListing {
     }
 }
 
-/// What a folder was like. Every name that comes or goes sets both times.
+/// The state of a folder. Every name that is added or removed sets both times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -127,7 +128,7 @@ fn stamps(folders: &[PathBuf]) -> Vec<Option<Stamp>> {
     folders.iter().map(|folder| Stamp::of(folder)).collect()
 }
 
-/// The files of a folder whose names begin with a number, by number, which one alone may have.
+/// The files of a folder whose names begin with a number, by number, which must be unique.
 fn numbered(
     path: &Path,
     shown: &str,
@@ -191,7 +192,7 @@ mod tests {
         (root, issues)
     }
 
-    /// Lists a folder until it is so long ago that it changed that the listing is good.
+    /// Lists a folder until its last change is old enough for a valid listing.
     fn settled(issues: &IssueFolder) -> FolderListing {
         let began = Instant::now();
         loop {

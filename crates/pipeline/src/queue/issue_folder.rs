@@ -1,8 +1,7 @@
-//! [`IssueFolder`]: a folder of files `N-title.md`, one an issue. A plan for issue 3 is a file `3.md` or
-//! `3-….md` in the folder `plans` beside it, or within it.
+//! [`IssueFolder`]: a folder of files `N-title.md`, one per issue. A plan for issue 3 is a file
+//! `3.md` or `3-….md` in the folder `plans` beside it, or within it.
 //!
-//! What is written there is read and never changed. The title is the first heading, else the file's
-//! name.
+//! The files are read and never changed. The title is the first heading, else the file's name.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -18,34 +17,34 @@ use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX, MISNAMED_TOLD_MAX};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueFolder {
     root: PathBuf,
-    /// From the root, without a slash at its end.
+    /// Relative to the root, without a trailing slash.
     shown: String,
 }
 
 /// One issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Its number.
+    /// The issue's number.
     pub number: u64,
-    /// Its first heading, else what its file is called.
+    /// Its first heading, else its file's name.
     pub title: String,
-    /// Its file, from the root.
+    /// Its file, relative to the root.
     pub file: String,
-    /// Its plan, from the root.
+    /// Its plan, relative to the root.
     pub plan_file: Option<String>,
 }
 
-/// What a folder of issues has.
+/// The content of a folder of issues.
 #[derive(Debug, Default)]
 pub struct FoundIssues {
-    /// Those that can be worked on, in the order of their numbers.
+    /// The valid issues, in the order of their numbers.
     pub issues: Vec<Issue>,
-    /// What is wrong with the others.
+    /// The faults of the others.
     pub faults: Vec<IssueError>,
 }
 
 impl FoundIssues {
-    /// All of them, if nothing is wrong with any.
+    /// All issues, if none has a fault.
     pub fn whole(self) -> Result<Vec<Issue>, IssueError> {
         match self.faults.into_iter().next() {
             Some(fault) => Err(fault),
@@ -60,39 +59,39 @@ pub enum IssueError {
     /// The folder or a file of it cannot be read.
     #[error("{path} cannot be read: {cause}")]
     NotRead {
-        /// Which, from the root.
+        /// The path, relative to the root.
         path: String,
-        /// Why not.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A file that is no text.
+    /// A file that is not text.
     #[error("{path} is not text: an issue is Markdown in UTF-8")]
     NotText {
-        /// Which, from the root.
+        /// The path, relative to the root.
         path: String,
     },
-    /// A title longer than any that people read.
+    /// A title too long to read.
     #[error(
         "{path} has a title of more than {ISSUE_HEAD_BYTES_MAX} bytes; shorten its first heading"
     )]
     LongTitle {
-        /// Which, from the root.
+        /// The path, relative to the root.
         path: String,
     },
     /// Two files with one number.
     #[error("two issues have the number {number}: {first} and {second}; rename one of them")]
     SameNumber {
-        /// Which.
+        /// The shared number.
         number: u64,
         /// One file.
         first: String,
         /// The other.
         second: String,
     },
-    /// More than anybody works off.
+    /// More issues than the limit.
     #[error("{folder} has more than {ISSUES_MAX} issues")]
     TooMany {
-        /// Which folder.
+        /// The folder, relative to the root.
         folder: String,
     },
 }
@@ -106,12 +105,12 @@ impl IssueFolder {
         Self { root: root.to_owned(), shown: shown.to_string_lossy().into_owned() }
     }
 
-    /// From the project root, as people name it.
+    /// Relative to the project root, for people.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.shown)
     }
@@ -121,9 +120,9 @@ impl IssueFolder {
         FolderListing::read(self)
     }
 
-    /// The first thing that is wrong with it, as far as that shows without opening a file: two issues or
-    /// plans with one number, a name that is no file, a file that may not be read.
-    pub fn look_over(&self) -> Result<(), IssueError> {
+    /// The first fault that can be found without opening a file: two issues or plans with one
+    /// number, a name that is not a file, a file that may not be read.
+    pub fn check(&self) -> Result<(), IssueError> {
         for files in self.list()?.into_files() {
             let file = below(&self.shown, &files?.1.name);
             let path = self.root.join(&file);
@@ -133,8 +132,8 @@ impl IssueFolder {
         Ok(())
     }
 
-    /// Its issues with their titles, which are read from the files. An issue that cannot be worked on is no
-    /// reason to forget the others.
+    /// Its issues with their titles, which are read from the files. Invalid issues do not affect
+    /// the others.
     pub fn read(&self) -> Result<FoundIssues, IssueError> {
         let mut found = FoundIssues::default();
         for files in self.list()?.into_files() {
@@ -153,7 +152,7 @@ impl IssueFolder {
         Ok(Issue { number, title, file, plan_file: files.plan_file.clone() })
     }
 
-    /// The folders that plans may be in, from the root: those of the second one come first.
+    /// The folders of plans, relative to the root: the second one has precedence.
     pub(super) fn plan_folders(&self) -> [String; 2] {
         let beside = match self.shown.rsplit_once('/') {
             Some((above, _)) => format!("{above}/plans"),
@@ -162,13 +161,13 @@ impl IssueFolder {
         [below(&self.shown, "plans"), beside]
     }
 
-    /// Where a folder or file of the project is.
+    /// The path of a folder or file of the project.
     pub(super) fn at(&self, from_root: &str) -> PathBuf {
         self.root.join(from_root)
     }
 
-    /// Which files are probably meant as issues and are none, in words. What has no number (`README.md`)
-    /// is not meant.
+    /// Describes files that are probably meant as issues but misnamed. Files without a number
+    /// (`README.md`) are not.
     pub fn misnamed(&self) -> Option<String> {
         let files = self.misnamed_files();
         let first = files[..files.len().min(MISNAMED_TOLD_MAX)].join(", ");
@@ -179,7 +178,7 @@ impl IssueFolder {
         (!files.is_empty()).then(|| format!("{first}{more} {are}: {expected}"))
     }
 
-    /// From the root, in the order of their names.
+    /// Relative to the root, sorted by name.
     fn misnamed_files(&self) -> Vec<String> {
         let Ok(entries) = self.path().read_dir() else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -191,7 +190,7 @@ impl IssueFolder {
 }
 
 impl Issue {
-    /// The issue as a piece of work.
+    /// The issue as a work item.
     pub fn item(&self) -> WorkItem {
         WorkItem {
             source: WorkSource::Issues,
@@ -204,12 +203,12 @@ impl Issue {
     }
 }
 
-/// A file of a folder, from the root; the root itself has no name.
+/// A file of a folder, relative to the root, which itself has no name.
 pub(super) fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// The number of `7-title.md` or `7.md`; other files are not issues.
+/// The number of `7-title.md` or `7.md`; `None` for other files.
 pub(super) fn number_of(name: &str) -> Option<u64> {
     let stem = name.strip_suffix(".md")?;
     let (number, title) = stem.split_once('-').unwrap_or((stem, "-"));
@@ -229,18 +228,18 @@ fn looks_like_an_issue(name: &str) -> bool {
     number.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The first heading of a file, else what its name says behind the number.
+/// The first heading of a file, else the part of its name after the number.
 fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> {
     let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
     let mut head = Vec::new();
-    // To open a pipe would wait for somebody who writes.
+    // Opening a pipe would wait for a writer.
     let kind = path.metadata().map_err(failed)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
         return Err(failed(io::Error::other("it is not a file")));
     }
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
     (&mut file).take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
-    // The line in which we stopped is read to its end: a title is whole, or it is none.
+    // The last line is read to its end: a title must be complete.
     let mut more = 0;
     if head.len() as u64 == ISSUE_HEAD_BYTES_MAX && !head.ends_with(b"\n") {
         let rest = (&mut file).take(ISSUE_HEAD_BYTES_MAX).read_until(b'\n', &mut head);
@@ -249,7 +248,7 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
     let is_cut = more == ISSUE_HEAD_BYTES_MAX && !head.ends_with(b"\n");
     let text = match std::str::from_utf8(&head) {
         Ok(text) => text,
-        // A character may be cut in two where we stopped to read.
+        // Reading may have stopped in the middle of a character.
         Err(error) if is_cut && error.error_len().is_none() => {
             std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
         }
@@ -268,7 +267,7 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
     }))
 }
 
-/// The first heading; what looks like one within a block of code is none.
+/// The first heading outside of code blocks.
 fn heading_of(text: &str) -> Option<String> {
     let mut fence: Option<&str> = None;
     for line in text.lines() {

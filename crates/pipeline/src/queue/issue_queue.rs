@@ -1,8 +1,9 @@
-//! [`IssueQueue`]: a folder of issues as one session works it off.
+//! [`IssueQueue`]: a folder of issues as one session works through it.
 //!
-//! Which issue comes next is known without opening the files of the others and without reading their
-//! records. The names are in a [`FolderListing`]. Of the issues without a record, which are open, the numbers
-//! are here; records of issues that may be taken wait in the store, in order ([`IssueStates`]).
+//! The next issue is found without opening the files of the others and without reading their
+//! records. The names are in a [`FolderListing`]. The numbers of issues without a record, which are
+//! open, are here; records of issues that may be taken wait in the store, in order
+//! ([`IssueStates`]).
 
 use std::collections::BTreeSet;
 
@@ -11,26 +12,25 @@ use hookwright_store::StoreError;
 use super::folder_listing::FolderListing;
 use super::{Issue, IssueError, IssueFolder, IssueState, IssueStates, KeptIssue};
 
-/// The issues of a folder.
 #[derive(Debug)]
 pub(crate) struct IssueQueue {
     folder: IssueFolder,
     listing: Option<FolderListing>,
-    /// Issues that had no record when they were seen first. Others may have taken some since.
+    /// Issues that had no record when they were first seen. Other sessions may have taken some
+    /// since.
     untouched: BTreeSet<u64>,
     /// Issues whose files could not be read when their turn came.
     faulty: BTreeSet<u64>,
-    /// What the latest listing has shown to be wrong, until somebody is told.
+    /// Faults of the latest listing that are not yet reported.
     faults: Vec<String>,
 }
 
-/// Why a folder cannot be worked off.
+/// Why a folder cannot be worked through.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QueueError {
     /// The folder cannot be listed.
     #[error(transparent)]
     Folder(#[from] IssueError),
-    /// The store says no.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -41,7 +41,8 @@ impl IssueQueue {
         Self { folder: folder.clone(), listing: None, untouched, faulty, faults: Vec::new() }
     }
 
-    /// Lists the folder again if it has changed. Returns the open issues that were not there before.
+    /// Lists the folder again if it has changed. Returns the open issues that were not there
+    /// before.
     pub(crate) fn refresh(
         &mut self,
         states: &IssueStates,
@@ -55,7 +56,7 @@ impl IssueQueue {
         let is_new = |number: &u64| before.is_none_or(|before| before.get(*number).is_none());
         let new: Vec<u64> = listing.numbers().filter(is_new).collect();
         let mut open = Vec::new();
-        // When all are new, one look at all states is cheaper than one at each.
+        // If all are new, reading all states at once is cheaper than one by one.
         let known = before.is_none().then(|| states.states(&self.folder)).transpose()?;
         for number in new {
             let state = match &known {
@@ -82,13 +83,13 @@ impl IssueQueue {
         Ok(open)
     }
 
-    /// What is wrong with issues, in words, as far as it has not been told.
+    /// Removes and returns the faults that are not yet reported.
     pub(crate) fn take_faults(&mut self) -> Vec<String> {
         std::mem::take(&mut self.faults)
     }
 
-    /// The number of the issue that comes next, and its record, if it has one. Those that are to be skipped
-    /// were put back by this session.
+    /// The number of the next issue, and its record, if it has one. Those to skip were put back by
+    /// this session.
     pub(crate) fn first(
         &mut self,
         states: &IssueStates,
@@ -117,14 +118,13 @@ impl IssueQueue {
             if !skip(number) && states.get(&self.folder, &number.to_string())?.is_none() {
                 return Ok(Some(number));
             }
-            // Its record is in a lane, or settled, or none that can be read.
+            // Its record is in a lane, or final, or unreadable.
             self.untouched.remove(&number);
         }
         Ok(None)
     }
 
-    /// An issue as it is now: its file is opened. If that fails it is passed over, until nothing else is
-    /// left.
+    /// Reads an issue from its file. If that fails, it is skipped until nothing else is left.
     pub(crate) fn issue(&mut self, number: u64) -> Result<Issue, IssueError> {
         let files = self.listing.as_ref().and_then(|listing| listing.get(number));
         let files = files.expect("it is one of those that were listed");
@@ -136,15 +136,15 @@ impl IssueQueue {
         issue
     }
 
-    /// Gives issues another try whose files could not be read. Whether there are any.
+    /// Retries issues whose files could not be read. Returns whether there are any.
     pub(crate) fn forgive(&mut self) -> bool {
         let is_any = !self.faulty.is_empty();
-        // Those that have a record are found out when their turn comes.
+        // Those with a record are found when their turn comes.
         self.untouched.append(&mut self.faulty);
         is_any
     }
 
-    /// How many issues of a folder a session may take, those among them left out that it has begun.
+    /// How many issues of a folder a session may take, without those that it has begun.
     pub(crate) fn count_open(
         folder: &IssueFolder,
         states: &IssueStates,

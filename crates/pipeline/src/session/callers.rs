@@ -12,7 +12,7 @@ use crate::desk::{DeskAnswer, DeskCaller, DeskRequest, OpenDesk};
 use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK_FIRST, DESK_LOOK_MAX, LONG_WAIT};
 
 impl TaskDesk {
-    /// Attends to callers, for ever.
+    /// Serves callers, forever.
     pub(super) async fn serve(&self, desk: &mut Option<Box<dyn OpenDesk>>) -> Infallible {
         let mut callers = Together::default();
         let Some(desk) = desk else { return std::future::pending().await };
@@ -27,7 +27,7 @@ impl TaskDesk {
                 () = &mut look => {
                     pause = DESK_LOOK_MAX.min(pause * 2);
                     look.as_mut().reset(Instant::now() + pause);
-                    // Another process has removed the socket, or put its own there.
+                    // Another process has removed the socket, or replaced it.
                     let waiting = desk.renew_if_gone();
                     waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
                 }
@@ -46,11 +46,11 @@ impl TaskDesk {
                 callers.one_ended().await;
             }
         };
-        // A caller that says nothing does not keep the session.
+        // A caller that sends nothing does not delay the session.
         let _ = tokio::time::timeout(LONG_WAIT, dismissed).await;
     }
 
-    /// One caller. Nothing that it does or leaves undone matters to anybody else.
+    /// Serves one caller. Its failures affect no other caller.
     async fn attend(&self, mut caller: Box<dyn DeskCaller>) {
         let answer = match caller.request().await {
             Ok(request) => self.answer(request).await,
@@ -75,7 +75,7 @@ impl TaskDesk {
                 false => failed("the session has not resumed its work yet; try again later".into()),
             };
         }
-        // The sender lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = hours.wait_for(|hours| *hours != Hours::NotYet).await;
         if *self.hours.borrow() == Hours::Closed {
             return DeskAnswer::Closed;

@@ -1,5 +1,5 @@
-//! [`Engines`]: the engines of a session, one for itself and one for each stage, with the hooks that
-//! listen there.
+//! [`Engines`]: the engines of a session, one for itself and one for each stage, with the hooks
+//! that apply there.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use hookwright_events::firing_key::TaskHooks;
 
 use super::Session;
 
-/// The engines of a session, which are made when they are first needed.
+/// The engines of a session, created on first use.
 pub(super) struct Engines {
     pub(super) root: PathBuf,
     pub(super) environment: Environment,
@@ -25,10 +25,9 @@ pub(super) struct Engines {
     pub(super) skip: Vec<String>,
     /// The hooks that have started the session, and the sessions above it.
     pub(super) started_by: Vec<String>,
-    /// The number of the last firing.
     pub(super) firings: Arc<AtomicU64>,
     pub(super) observers: Vec<Observer>,
-    /// By stage, the session's own under `None`, and by the hooks that they have of it.
+    /// By stage (`None` for the session's own) and by the hooks that they have.
     pub(super) made: BTreeMap<(Option<usize>, TaskHooks), Engine>,
 }
 
@@ -53,7 +52,6 @@ impl Engines {
         engine
     }
 
-    /// Interrupts what runs.
     pub(super) fn interrupt(&self) {
         self.made.values().for_each(Engine::interrupt);
     }

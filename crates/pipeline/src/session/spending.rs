@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_events::Usage;
 
-/// What was used, by stage. A handle: those that its hooks have started add to it.
+/// The usage by stage. Clones share it: child sessions add to it.
 #[derive(Clone)]
 pub(crate) struct Spending {
     by_stage: Arc<Mutex<BTreeMap<u32, Usage>>>,
@@ -24,7 +24,7 @@ impl Spending {
         }
     }
 
-    /// In US dollars.
+    /// The cost in US dollars.
     pub(super) fn cost_of(&self, stage: u32) -> f64 {
         self.by_stage().get(&stage).and_then(|usage| usage.cost_usd).unwrap_or(0.0)
     }

@@ -13,7 +13,7 @@ impl Stopwatch {
         Self { began: Instant::now(), paused: Duration::ZERO }
     }
 
-    /// The session has waited since then.
+    /// Subtracts a pause that began at `since`.
     pub(super) fn has_paused(&mut self, since: Instant) {
         self.paused += since.elapsed();
     }

@@ -1,6 +1,6 @@
-//! What a killed session left running is ended before anything is started again.
+//! Ends what a killed session left running, before anything is started again.
 //!
-//! Git is given time to end by itself while it commits: ended in the middle, it may leave a lock file, and
+//! Git gets time to end by itself while it commits: if it is killed, it may leave a lock file, and
 //! every later commit would fail.
 
 use hookwright_engine::limits::KILL_GRACE;
@@ -41,12 +41,12 @@ impl Session {
         }
     }
 
-    /// The runs that commit in a session that a hook has started, and in those below it.
+    /// The runs that commit in a child session, and in those below it.
     fn committing_in(&self, session: String, depth_left: usize) -> Vec<String> {
         let project = self.recorder.journal.project().to_owned();
         let history =
             History::read(&**self.recorder.journal.store(), &JournalKey { project, session });
-        // A journal that cannot be read is an error later, when the child is resumed.
+        // An unreadable journal is an error later, when the child is resumed.
         let (Ok(history), Some(depth_left)) = (history, depth_left.checked_sub(1)) else {
             return Vec::new();
         };
@@ -55,7 +55,7 @@ impl Session {
         history.committing_runs().into_iter().chain(below).collect()
     }
 
-    /// An interrupt ends the wait.
+    /// Waits for commits to end; an interrupt ends the wait.
     async fn wait_for_git(&self, run_ids: &[String]) {
         if run_ids.is_empty() || wait_for_runs(run_ids, std::time::Duration::ZERO).await {
             return;

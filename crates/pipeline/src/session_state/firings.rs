@@ -1,4 +1,4 @@
-//! [`Firings`]: which event was fired, and where in the session, for what is told of it later.
+//! [`Firings`]: the event and the place of each firing, for later entries about it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::limits::FIRINGS_REMEMBERED_MAX;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Firings {
     latest: BTreeMap<u64, Fired>,
-    /// How many there were.
+    /// The number of all firings.
     count: u64,
 }
 
@@ -19,7 +19,7 @@ struct Fired {
     event: EventName,
     turn: Option<TurnName>,
     execution: Option<u32>,
-    /// How many there were before.
+    /// The number of earlier firings.
     order: u64,
 }
 
@@ -33,7 +33,7 @@ impl Firings {
         }
     }
 
-    /// Remembers in which iteration and in which execution of its stage it was fired.
+    /// Remembers the iteration and the execution of a firing.
     pub(crate) fn place(&mut self, firing: u64, turn: Option<TurnName>, execution: Option<u32>) {
         if let Some(fired) = self.latest.get_mut(&firing) {
             (fired.turn, fired.execution) = (turn, execution);
@@ -45,17 +45,17 @@ impl Firings {
         self.latest.last_key_value().map(|(_, fired)| &fired.event)
     }
 
-    /// The event; nothing where it is not remembered.
+    /// The event; `None` if it is not remembered.
     pub(super) fn event_of(&self, firing: u64) -> Option<&EventName> {
         self.latest.get(&firing).map(|fired| &fired.event)
     }
 
-    /// The iteration in which it was fired.
+    /// The iteration of a firing.
     pub(crate) fn turn_of(&self, firing: u64) -> Option<TurnName> {
         self.latest.get(&firing).and_then(|fired| fired.turn.clone())
     }
 
-    /// The execution in which it was fired.
+    /// The execution of a firing.
     pub(crate) fn execution_of(&self, firing: u64) -> Option<u32> {
         self.latest.get(&firing).and_then(|fired| fired.execution)
     }
@@ -71,7 +71,7 @@ impl Firings {
         self.latest.get(&firing).is_some_and(|fired| fired.order < copy.count)
     }
 
-    /// Tells a copy of a firing; `false` if it knows.
+    /// Adds a firing to a copy; `false` if the copy has it already.
     pub(crate) fn recall(&self, firing: u64, copy: &mut Self) -> bool {
         let Some(fired) = self.latest.get(&firing) else { return false };
         let is_new = !copy.latest.contains_key(&firing);

@@ -98,7 +98,7 @@ fn it_knows_stage_iteration_item_and_the_agent_at_work() {
     let usage = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
     fold.see(1, ended(1, 1, Some(usage)));
     assert!(fold.state.agent.is_none());
-    // Who took over works on in this stage.
+    // The agent that took over keeps working in this stage.
     fold.see(1, starting(1, 2, None));
     assert_eq!(fold.state.agent.as_ref().and_then(|agent| agent.name.as_deref()), Some("b"));
     fold.see(1, TurnEvent::FinalDelivery { turn: turn(1, 3) });
@@ -153,7 +153,7 @@ fn a_question_is_open_until_its_hook_ends_also_in_a_session_that_a_hook_started(
     let open = |fold: &Fold| -> Vec<String> {
         fold.state.questions.iter().map(|open| open.wait.clone()).collect()
     };
-    // The hook asks anew; that of the child is another.
+    // The hook asks again; the child's question is another.
     assert_eq!(open(&fold), ["w2", "w3"]);
     let closed = fold.see(4, hook_ended("gate")).questions;
     assert_eq!(closed.iter().map(|open| open.wait.as_str()).collect::<Vec<_>>(), ["w3"]);

@@ -1,7 +1,7 @@
 //! [`ChildSources`]: the files of a loop or pipeline that a hook starts.
 //!
-//! They are found and kept with those of the session, so that a name that leads nowhere is told before
-//! anything starts, and what a hook starts hours later is what was there when the session began.
+//! They are found and stored with those of the session, so that an unknown name is reported before
+//! anything starts, and a hook starts hours later what existed when the session started.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Finder, Role, RunRequest, Source, Sources, fault_at, folder_of};
 
-/// The files of a loop or pipeline that a hook starts. The project's and the user's hooks are those of
-/// the session.
+/// The files of a loop or pipeline that a hook starts. The project's and the user's hooks are those
+/// of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildSources {
-    /// How the hook calls it.
+    /// The name that the hook uses.
     pub name: String,
-    /// The folder of the file in which the hook stands.
+    /// The folder of the hook's file.
     pub from: PathBuf,
     /// Its files, the loop or pipeline itself first.
     pub all: Vec<Source>,
-    /// Each name by which a stage calls its loop, and the file it was found in.
+    /// Each name by which a stage calls its loop, and the file of that loop.
     pub loops: Vec<(String, PathBuf)>,
 }
 
 impl Sources {
-    /// What a session runs with that a hook starts by this name from a file of this folder.
+    /// The sources of a session that a hook starts by this name from a file of this folder.
     pub fn of_child(&self, name: &str, from: &Path) -> Option<Self> {
         let found = self.children.iter().find(|child| child.name == name && child.from == from)?;
         // Scripts may be those of an agent that a hook file names for all loops.
@@ -44,9 +44,9 @@ impl Sources {
     }
 }
 
-/// One session's hook starts another session.
+/// A hook of one session starts another session.
 struct Start {
-    /// The file of the session whose hook it is.
+    /// The file of the hook's session.
     from: PathBuf,
     /// The file of the session that it starts.
     to: PathBuf,
@@ -56,7 +56,7 @@ struct Start {
 }
 
 impl Finder<'_> {
-    /// These files with everything that their hooks start, and what is wrong with that.
+    /// These files with everything that their hooks start, and the faults of that.
     pub fn with_children(&self, hook_files: Vec<Source>) -> (Sources, Vec<Fault>) {
         let (loops, children, asked) = (Vec::new(), Vec::new(), RunRequest::default());
         let mut sources = Sources { all: hook_files, loops, children, asked };
@@ -68,8 +68,8 @@ impl Finder<'_> {
     /// Adds everything that hooks start.
     pub(super) fn add_children(&self, sources: &mut Sources, faults: &mut Vec<Fault>) {
         let mut starts: Vec<Start> = Vec::new();
-        // Each session's file, and a file whose hooks are its own. Those of a project listen in every
-        // session, so whether they close a circle shows only when they are woken.
+        // Each session's file, and a file whose hooks are its own. A project's hooks match in every
+        // session, so whether they close a circle is only known at run time.
         let mut open: Vec<(PathBuf, Source)> = Vec::new();
         for source in &sources.all {
             let is_own = matches!(source.role, Role::Loop | Role::Pipeline);
@@ -87,7 +87,7 @@ impl Finder<'_> {
         circles(&starts).into_iter().for_each(|fault| note(faults, fault));
     }
 
-    /// The names that hooks of this file start, and where they stand.
+    /// The names that hooks of this file start, and their places.
     fn started_in(&self, source: &Source) -> Vec<(String, FilePlace)> {
         let Some(file) = source.config_file() else { return Vec::new() };
         let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
@@ -99,7 +99,7 @@ impl Finder<'_> {
         started.collect()
     }
 
-    /// The file behind a name that a hook starts, and its files if they were not known yet.
+    /// The file for a name that a hook starts, and its files if they are new.
     fn found_child(
         &self,
         name: &str,
@@ -133,7 +133,7 @@ fn note(faults: &mut Vec<Fault>, fault: Fault) {
     }
 }
 
-/// Where a session would start itself, directly or through others.
+/// The places where a session would start itself, directly or through others.
 fn circles(starts: &[Start]) -> Vec<Fault> {
     let (mut faults, mut done) = (Vec::new(), Vec::new());
     for start in starts {
@@ -142,7 +142,7 @@ fn circles(starts: &[Start]) -> Vec<Fault> {
     faults
 }
 
-/// Goes on from this file; `way` is how it was come to, `done` what has been gone on from.
+/// Follows the starts from this file; `way` is the path to it, `done` the files already followed.
 fn follow<'a>(
     at: &'a Path,
     starts: &'a [Start],

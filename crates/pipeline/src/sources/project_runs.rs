@@ -1,7 +1,8 @@
-//! [`ProjectRuns`]: the loops and pipelines of a project, found without being named.
+//! [`ProjectRuns`]: finds the loops and pipelines of a project.
 //!
-//! They are looked for where `run` looks for a name from the project root. Other programs keep files of
-//! the same endings there, so a file counts only if its keys are those of a loop or a pipeline.
+//! They are searched where `run` searches a name from the project root. Other programs keep files
+//! with the same extensions there, so a file counts only if its keys are those of a loop or a
+//! pipeline.
 
 use std::path::{Path, PathBuf};
 
@@ -16,29 +17,29 @@ use crate::limits::{FOLDER_ENTRIES_MAX, UNNAMED_RUN_BYTES_MAX};
 pub struct ProjectRuns {
     /// Their files, sorted within each folder.
     pub files: Vec<PathBuf>,
-    /// Folders with more than [`FOLDER_ENTRIES_MAX`] entries, of which not all were looked at.
+    /// Folders with more than [`FOLDER_ENTRIES_MAX`] entries, which were not searched completely.
     pub cut: Vec<PathBuf>,
 }
 
-/// Whose files a folder holds.
+/// The kind of files in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Folder {
     /// Loops and pipelines only.
-    OfRuns,
-    /// Any.
-    OfAnybody,
+    RunsOnly,
+    /// Any files.
+    AnyFiles,
 }
 
 impl ProjectRuns {
-    /// Those of the project with this root. A folder in it that has one of `project_files` is another
-    /// project.
+    /// Those of the project with this root. A folder in it that has one of `project_files` is
+    /// another project.
     pub fn find(root: &Path, project_files: &[&str]) -> Self {
         let mut found = Self::default();
         for (name, folder) in [
-            ("", Folder::OfAnybody),
-            ("loops", Folder::OfRuns),
-            ("pipelines", Folder::OfRuns),
-            (".hookwright", Folder::OfAnybody),
+            ("", Folder::AnyFiles),
+            ("loops", Folder::RunsOnly),
+            ("pipelines", Folder::RunsOnly),
+            (".hookwright", Folder::AnyFiles),
         ] {
             found.look_into(&root.join(name), folder, project_files);
         }
@@ -81,25 +82,25 @@ impl ProjectRuns {
 fn is_run(path: &Path, folder: Folder) -> bool {
     let has_ending =
         path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
-    // A pipe would keep us waiting.
+    // Opening a pipe would block.
     let Some(metadata) = path.metadata().ok().filter(|file| file.is_file() && has_ending) else {
         return false;
     };
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     let is_named = matches!(stem, Some("loop" | "pipeline"));
-    let is_expected = is_named || folder == Folder::OfRuns;
+    let is_expected = is_named || folder == Folder::RunsOnly;
     if !is_expected && metadata.len() > UNNAMED_RUN_BYTES_MAX {
         return false;
     }
     let file = ConfigFile::native(path, path, Layer::Loop);
     let Some(top) = read_text(&file).ok().and_then(|text| TopLevel::read(&text)) else {
-        // What is wrong with it is a fault that has to be shown.
+        // An invalid file is an error that has to be shown.
         return is_expected;
     };
     match folder {
-        Folder::OfRuns => top.tells_of_run || is_named || top.known > 0,
-        Folder::OfAnybody if is_named => top.tells_of_run || top.known > 0,
-        Folder::OfAnybody => top.tells_of_run && top.known > top.others,
+        Folder::RunsOnly => top.tells_of_run || is_named || top.known > 0,
+        Folder::AnyFiles if is_named => top.tells_of_run || top.known > 0,
+        Folder::AnyFiles => top.tells_of_run && top.known > top.others,
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`read_entry`]: an entry of a journal, with as much as a timeline tells.
+//! [`read_entry`]: reads an entry of a journal, as far as a timeline shows it.
 //!
 //! About half of a journal's bytes are the data of events. Hooks read them, a timeline does not.
 
@@ -7,24 +7,24 @@ use std::borrow::Cow;
 use hookwright_events::{EventName, FiringEvent, RunEvent, RunEventKind};
 use serde::Deserialize;
 
-/// What an entry of a firing has in it; in none of the first bytes of another one.
+/// Occurs in the first bytes of an entry of a firing, and of no other.
 const FIRED: &str = "\"kind\":\"fired\"";
 
-/// Where it is looked for: behind version, number, time and the session's name.
+/// The part of an entry that is searched for it: version, number, time and the session's name.
 const HEAD_BYTES: usize = 256;
 
-/// The event of an entry, without what a timeline does not tell of it.
+/// The event of an entry, without what a timeline does not show.
 pub fn read_entry(text: &str) -> Result<RunEvent, serde_json::Error> {
     let head = &text.as_bytes()[..text.len().min(HEAD_BYTES)];
     let may_be_fired = head.windows(FIRED.len()).any(|window| window == FIRED.as_bytes());
     match may_be_fired.then(|| serde_json::from_str::<FiredEntry<'_>>(text)) {
         Some(Ok(fired)) if fired.kind == "fired" => Ok(fired.event()),
-        // It says itself what is wrong with it.
+        // This returns the error.
         Some(Ok(_) | Err(_)) | None => RunEvent::from_json(text),
     }
 }
 
-/// An entry that an event was fired, as far as it is told.
+/// An entry of a fired event, as far as it is shown.
 #[derive(Deserialize)]
 struct FiredEntry<'t> {
     version: u32,

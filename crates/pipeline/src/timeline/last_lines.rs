@@ -1,6 +1,6 @@
-//! The last lines of what a hook printed, by which a person sees why it failed.
+//! The last lines of a hook's output, which show why it failed.
 //!
-//! The journal keeps a hook's output once, with the end of each attempt. The report that follows is
+//! The journal has a hook's output once, with the end of each attempt. The report that follows is
 //! written without it.
 
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use hookwright_events::{Outcome, Output, Report, Status};
 
 use crate::limits::{HOOK_LINE_CHARS_MAX, HOOK_LINES_MAX, UNDER_WAY_MAX};
 
-/// What hooks printed last whose reports are not known yet, by firing and hook.
+/// The last output of hooks whose reports are not known yet, by firing and hook.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrintedLines(BTreeMap<(u64, String), Vec<String>>);
 
 impl PrintedLines {
-    /// An attempt has ended; the last one counts.
+    /// Notes the end of an attempt; the last one counts.
     pub(super) fn see(&mut self, firing: u64, hook: &str, outcome: &Outcome) {
         let lines = outcome.output().map(last_lines).unwrap_or_default();
         self.0.insert((firing, hook.to_owned()), lines);
@@ -23,7 +23,7 @@ impl PrintedLines {
         }
     }
 
-    /// What a hook printed last that did not succeed, unless the reason says the same.
+    /// The last output of a hook that did not succeed, unless the reason says the same.
     pub(super) fn take(&mut self, firing: u64, report: &Report) -> Vec<String> {
         let lines = self.0.remove(&(firing, report.id.clone())).unwrap_or_default();
         let is_shown = match report.status {
@@ -38,7 +38,7 @@ impl PrintedLines {
     }
 }
 
-/// The last lines that say anything: of standard output, then of standard error.
+/// The last lines that are not blank: of standard output, then of standard error.
 fn last_lines(output: &Output) -> Vec<String> {
     let newest_first = output.stderr.lines().rev().chain(output.stdout.lines().rev());
     let told = newest_first.map(str::trim_end).filter(|line| !line.is_empty());

@@ -1,154 +1,155 @@
-//! [`Part`]: what a timeline is made of, in the order of the story.
+//! [`Part`]: the parts of a timeline, in order.
 
 use hookwright_events::{ItemState, SessionStatus, TurnName, TurnResult, Usage, WorkItem};
 use serde::Serialize;
 
 use super::deed::Deed;
 
-/// A part of a session's story.
+/// A part of a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Part {
-    /// Where the session came to.
+    /// A milestone of the session.
     Milestone(Milestone),
     /// What happened outside of iterations.
     Deed(Deed),
 }
 
-/// Where a session came to.
+/// A milestone of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Milestone {
-    /// It began.
+    /// The session started.
     SessionBegan {
-        /// When.
+        /// The time, ISO 8601 in UTC.
         at: String,
         /// The loop's or pipeline's name.
         plan: String,
-        /// Its stages.
+        /// The names of its stages.
         stages: Vec<String>,
     },
-    /// It was taken up again.
+    /// The session was resumed.
     SessionResumed {
-        /// When.
+        /// The time, ISO 8601 in UTC.
         at: String,
-        /// For which time.
+        /// The number of the resume, from 1.
         time: u32,
     },
-    /// A stage began, or goes on.
+    /// A stage started, or continues.
     StageBegan {
-        /// When.
+        /// The time, ISO 8601 in UTC.
         at: String,
-        /// Its name.
+        /// The stage's name.
         stage: String,
-        /// From 1.
+        /// The stage's number, from 1.
         index: u32,
-        /// The most iterations it may have; `None` if it goes on.
+        /// The maximum number of iterations; `None` if it continues.
         iterations_max: Option<u32>,
     },
-    /// A piece of work of the stage's queue was taken, or goes on.
+    /// A work item of the stage's queue was taken, or continues.
     ItemBegan {
-        /// When.
+        /// The time, ISO 8601 in UTC.
         at: String,
         /// The stage's number, from 1.
         stage: u32,
-        /// Which of the stage's executions, from 1.
+        /// The stage's execution, from 1.
         execution: u32,
-        /// What is to be done.
+        /// The work item.
         item: WorkItem,
-        /// It had begun before the session was taken up again.
+        /// It had begun before the session was resumed.
         goes_on: bool,
     },
-    /// An iteration, or the delivery of what hooks had to say at the end.
+    /// An iteration, or the delivery of hook output at the end.
     Iteration(Box<Iteration>),
-    /// A piece of work is over.
+    /// A work item is finished.
     ItemEnded {
         /// The stage's number, from 1.
         stage: u32,
-        /// Which of the stage's executions, from 1.
+        /// The stage's execution, from 1.
         execution: u32,
         /// [`WorkItem::key`].
         key: String,
-        /// What became of it; `None` if it was left before its end.
+        /// Its state; `None` if it was left before its end.
         state: Option<ItemState>,
-        /// Why, where it is not done.
+        /// The reason, if it is not done.
         reason: Option<String>,
-        /// How many iterations it took; `None` if it was left before its end.
+        /// The number of iterations; `None` if it was left before its end.
         iterations: Option<u32>,
-        /// How long it took, its hooks included; `None` if it was left before its end.
+        /// The duration in milliseconds, including its hooks; `None` if it was left before its end.
         duration_ms: Option<f64>,
-        /// What agents used for it, as far as they tell.
+        /// The usage of agents for it, as far as they report it.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
     /// A stage is over.
     StageEnded {
-        /// Its name.
+        /// The stage's name.
         stage: String,
-        /// From 1.
+        /// The stage's number, from 1.
         index: u32,
-        /// Why; `None` if it was left before its end.
+        /// The reason; `None` if it was left before its end.
         reason: Option<String>,
-        /// How many iterations it had; `None` if it was left before its end.
+        /// The number of iterations; `None` if it was left before its end.
         iterations: Option<u32>,
-        /// From its beginning, or from where it went on.
+        /// The time since its start, or since it continued, in milliseconds.
         duration_ms: Option<f64>,
-        /// What agents used from its beginning, or from where it went on.
+        /// The usage of agents since its start, or since it continued.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
-    /// It ended, or was left to be resumed.
+    /// The session ended, or was left to be resumed.
     SessionEnded {
-        /// When.
+        /// The time, ISO 8601 in UTC.
         at: String,
         /// `completed`, `failed`, `aborted`, `interrupted`, `paused`.
         status: SessionStatus,
-        /// Why, in words.
+        /// The reason in words.
         reason: String,
-        /// What agents used in all, as far as they tell.
+        /// The usage of all agents, as far as they report it.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
 }
 
-/// One iteration.
+/// An iteration with its deeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Iteration {
-    /// When it began.
+    /// The time of its start.
     pub at: String,
     /// The stage's number, from 1.
     pub stage: u32,
-    /// From 1; 0 delivers raw output of hooks after the last one, and is no iteration.
+    /// The number, from 1; 0 delivers raw output of hooks after the last one, and is not an
+    /// iteration.
     pub iteration: u32,
     /// It delivers what hooks reported after the last iteration.
     #[serde(rename = "final_delivery", skip_serializing_if = "std::ops::Not::not")]
     pub is_final: bool,
-    /// 1, or more if an earlier attempt was cut off; 0 if the agent was not started.
+    /// 1, or more if an earlier attempt was interrupted; 0 if the agent was not started.
     pub attempt: u32,
-    /// Who works, or worked last, where that is a question.
+    /// The agent that works, or worked last, if there is more than one or it has a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How far it came.
+    /// Its state.
     pub state: IterationState,
-    /// What came of it, if it ended.
+    /// The result, if it ended.
     pub result: Option<TurnResult>,
-    /// How long the agent took.
+    /// The duration of the agent's work in milliseconds.
     pub duration_ms: Option<f64>,
     /// What happened around it.
     pub deeds: Vec<Deed>,
     /// How many more happened in the middle, between the first
-    /// [`DEEDS_KEPT_AT_EACH_END`](crate::limits::DEEDS_KEPT_AT_EACH_END) and the others.
+    /// [`DEEDS_KEPT_AT_EACH_END`](crate::limits::DEEDS_KEPT_AT_EACH_END) and the last ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub deeds_left_out: u64,
-    /// Whether one of those is trouble.
+    /// Whether one of those is a problem.
     #[serde(skip)]
     pub trouble_left_out: bool,
-    /// How many of those are hooks that failed.
+    /// How many of those are failed hooks.
     #[serde(skip)]
     pub failed_hooks_left_out: usize,
 }
 
-/// How far an iteration came.
+/// The state of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationState {
@@ -158,12 +159,12 @@ pub enum IterationState {
     Running,
     /// The agent's turn ended.
     Ended,
-    /// The session was cut off or interrupted in the middle of it.
+    /// The session was killed or interrupted in the middle of it.
     CutOff,
 }
 
 impl Iteration {
-    /// One that nothing is known of yet.
+    /// An iteration of which nothing else is known yet.
     pub(super) fn new(at: String, turn: &TurnName) -> Self {
         Self {
             at,
@@ -182,7 +183,7 @@ impl Iteration {
         }
     }
 
-    /// Whether a person who looks for trouble should see it.
+    /// Whether a person who looks for problems should see it.
     pub fn is_trouble(&self) -> bool {
         let failed = self.result.as_ref().is_some_and(|result| result.error.is_some());
         failed
@@ -191,7 +192,7 @@ impl Iteration {
             || self.deeds.iter().any(Deed::is_trouble)
     }
 
-    /// How many of its hooks failed or timed out.
+    /// The number of its hooks that failed or timed out.
     pub fn failed_hooks(&self) -> usize {
         let shown = self.deeds.iter().filter(|deed| deed.is_failed_hook()).count();
         shown + self.failed_hooks_left_out

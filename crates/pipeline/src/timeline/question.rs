@@ -1,4 +1,4 @@
-//! What a hook asked a person, told with the answer.
+//! A hook's question to a person, with the answer.
 
 use hookwright_events::{Outcome, PersonOutcome};
 
@@ -15,7 +15,7 @@ struct QuestionAnswer {
     duration_ms: Option<f64>,
 }
 
-/// A question, told with what became of the hook that asked.
+/// A question with the outcome of its hook.
 pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Deed {
     let (state, answer) = match outcome {
         Outcome::Person(PersonOutcome::Decided { response, refused, by, at }) => {
@@ -43,7 +43,7 @@ pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Dee
     told(open, event, state, answer)
 }
 
-/// A question, told as it is when the journal has no more.
+/// A question as it is at the end of the journal.
 pub(super) fn left(open: OpenQuestion, event: String, state: QuestionState) -> Deed {
     told(open, event, state, QuestionAnswer::default())
 }

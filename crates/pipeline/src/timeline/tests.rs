@@ -1,4 +1,4 @@
-//! Journals in short, and the whole story that is told of each.
+//! Short journals, and the whole timeline of each.
 
 use hookwright_events::{FailureCause, SessionStatus, TurnName};
 use hookwright_events::{
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The timeline of these entries, one a second, as JSON; `null` and empty fields left out.
+/// The timeline of these entries, one per second, as JSON without `null` and empty fields.
 fn told(kinds: Vec<(u64, RunEventKind)>, runs: bool) -> Value {
     let mut timeline = Timeline::default();
     let mut parts = Vec::new();
@@ -435,7 +435,7 @@ fn what_a_child_uses_counts_where_it_was_started() {
         fired(2, "iteration:start", "iteration:start/0/1"),
     ]);
     journal.extend([starts(1), ends(1, Some(COST)), fired(3, "execution:pre_end", "k")]);
-    // Who waits for it is not reported before it has ended.
+    // A hook that waits for it is not reported before it has ended.
     journal.extend(ran(3, "review").into_iter().take(1));
     journal.extend([spawned(3, "review"), used(3, "review"), item_ends(), used(1, "early")]);
     let (status, reason) = (SessionStatus::Completed, "completed".to_owned());

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A folder of its own, with or without a repository in it.
+/// A temporary folder, with or without a repository in it.
 struct Tree {
     dir: TempDir,
     environment: Vec<(OsString, OsString)>,
@@ -101,7 +101,7 @@ impl Tree {
         WorkTree::new(&self.root(), &self.environment)
     }
 
-    /// What changed while this was done.
+    /// What changed during `deed`.
     async fn changes(&self, deed: impl FnOnce(&Self)) -> Changes {
         self.changes_in(&self.work_tree(), deed).await
     }
@@ -113,7 +113,7 @@ impl Tree {
     }
 }
 
-/// Exactly these paths, and all was seen.
+/// Exactly these paths, and a complete scan.
 fn paths(paths: &[&str]) -> Changes {
     Changes { paths: paths.iter().map(|path| (*path).to_owned()).collect(), note: None }
 }
@@ -287,7 +287,7 @@ async fn another_branch_is_looked_at_for_what_it_did_to_the_files() {
         tree.git("commit --quiet -am feature");
     });
     assert_eq!(changes.await, paths(&["a"]));
-    // Away and back again is no change, though git has written the file twice.
+    // Back and forth is no change, though git has written the file twice.
     let changes = tree.changes(|tree| {
         tree.git("checkout --quiet main");
         tree.git("checkout --quiet feature");
@@ -577,7 +577,7 @@ async fn no_program_of_the_user_runs_and_no_setting_matters() {
 #[tokio::test]
 async fn the_index_is_not_touched_and_no_object_is_written() {
     let tree = Tree::committed();
-    // Git would like to note that these are the same as ever.
+    // Git would like to note that these are unchanged.
     for name in ["a", "b"] {
         let file = fs::File::options().write(true).open(tree.path(name)).expect("there");
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("touched");
@@ -619,7 +619,7 @@ async fn a_git_that_fails_is_noted_in_its_own_words() {
     assert!(matches!(changes.note, Some(Unseen::GitFailed { .. })), "{changes:?}");
     let changes =
         tree.changes(|tree| fs::remove_dir_all(tree.path(".git")).expect("removed")).await;
-    let said = "git could not tell: the repository no longer exists";
+    let said = "git failed: the repository no longer exists";
     assert_eq!(changes.note.map(|note| note.to_string()).as_deref(), Some(said));
 }
 
@@ -652,7 +652,7 @@ async fn without_git_all_files_are_looked_at() {
         tree.write(name, "before");
     }
     let changes = tree.changes(|tree| {
-        // The same length, and within the same tick of the clock perhaps.
+        // The same length, and perhaps within the same tick of the clock.
         tree.write("edited", "after!");
         tree.write("sub/new", "x");
         tree.write(".hookwright/x", "x");
@@ -738,7 +738,7 @@ async fn a_root_that_is_gone_is_noted() {
 #[tokio::test]
 async fn more_files_than_anybody_would_read_are_none_with_a_note() {
     let note = Unseen::TooMany { files_max: CHANGED_FILES_MAX };
-    assert_eq!(note.to_string(), "there are more than 50000 files to look at");
+    assert_eq!(note.to_string(), "there are more than 50000 files to scan");
     let write = |count: usize| {
         move |tree: &Tree| (0..count).for_each(|file| tree.write(&format!("{count}/{file}"), "x"))
     };
@@ -763,7 +763,7 @@ async fn more_files_than_anybody_would_read_are_none_with_a_note() {
     assert_eq!(changes.await, unseen(Unseen::TooMany { files_max: 20 }));
 }
 
-/// Whether a folder without rights can't be listed here: root can list any.
+/// Whether permissions keep this user from listing a folder: root can list any.
 fn rights_count(folder: &Path) -> bool {
     fs::read_dir(folder).is_err()
 }
@@ -788,7 +788,7 @@ async fn without_git_folders_that_cannot_be_listed_are_noted_and_the_rest_is_see
     }
 }
 
-/// Runs a test in a process where nothing else looks or runs.
+/// Runs a test in a process in which nothing else scans or runs.
 fn run_alone(test: &str) {
     let mut command = Command::new(std::env::current_exe().expect("this test has a path"));
     let test = format!("changed_files::{test}");
@@ -810,7 +810,8 @@ async fn alone_a_look_serves_twice() {
     tree.write("a", "a");
     let work_tree = tree.work_tree();
     let mut number = 0;
-    // Two iterations, with a file that comes in between and is seen only if a look served twice.
+    // Two iterations, with a file that is created in between and is seen only if a scan was used
+    // twice.
     let mut files_seen_late = async |run_between: bool| {
         number += 1;
         let (between, within) = (format!("between {number}"), format!("within {number}"));
@@ -827,7 +828,7 @@ async fn alone_a_look_serves_twice() {
     for _ in 0..5 {
         assert!(!files_seen_late(true).await, "a hook may have written that file");
     }
-    // A look is kept for a second, which a busy machine may need for nothing at all.
+    // A scan is kept for a second, which a busy machine may need for nothing at all.
     for _ in 0..100 {
         if files_seen_late(false).await {
             return;
@@ -874,7 +875,7 @@ async fn alone_a_look_at_git_serves_twice() {
         (|tree| tree.git("checkout --quiet -b other"), &[]),
         (|tree| tree.remove("b"), &["b"]),
     ];
-    // A look is kept for a second, which a busy machine may need for nothing at all.
+    // A scan is kept for a second, which a busy machine may need for nothing at all.
     for _ in 0..20 {
         tree.git("checkout --quiet --force -B main");
         tree.git("reset --quiet --hard");
@@ -887,7 +888,7 @@ async fn alone_a_look_at_git_serves_twice() {
         let [places, looks] = calls(&log);
         assert_eq!(places, 1);
         if looks - before == deeds.len() + 1 {
-            // With a hook in between every look is one of its own.
+            // With a hook in between no scan is used twice.
             let before = calls(&log)[1];
             for _ in 0..3 {
                 tree.write("by a hook", &calls(&log)[1].to_string());
@@ -929,7 +930,7 @@ async fn alone_a_root_that_changes_its_repository_is_looked_at_anew() {
     next(|tree| fs::remove_file(tree.path("../.gitignore")).expect("removed")).await;
     next(|tree| fs::write(tree.path("../.gitignore"), "/tree/\n").expect("written")).await;
     assert_eq!(next(|tree| tree.write("c", "again")).await, paths(&["c"]));
-    // It has a repository of its own from here on, which ignores some.
+    // From here on it has a repository of its own, which ignores some.
     next(|tree| {
         tree.git("init --quiet --initial-branch=main");
         tree.write(".gitignore", "*.log\n");
@@ -940,7 +941,7 @@ async fn alone_a_root_that_changes_its_repository_is_looked_at_anew() {
         tree.write("d.log", "");
     });
     assert_eq!(changes.await, paths(&["d"]));
-    // And none at all from here on.
+    // And from here on none at all.
     next(|tree| {
         fs::remove_dir_all(tree.path(".git")).expect("removed");
         fs::remove_dir_all(tree.path("../.git")).expect("removed");

@@ -1,4 +1,4 @@
-//! What `hookwright-pipeline` promises, with real files, real programs and real repositories.
+//! The guarantees of `hookwright-pipeline`, with real files, real programs and real repositories.
 
 mod changed_files;
 mod folder;

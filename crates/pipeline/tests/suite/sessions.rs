@@ -1,5 +1,5 @@
-//! Whole sessions in this process, with a store in memory: bounds that nobody would sit through or could
-//! count from outside.
+//! Whole sessions in this process, with a store in memory: limits that take too long or cannot be
+//! counted from outside.
 
 mod clock;
 mod desks;
@@ -26,7 +26,7 @@ const ONE_TURN: &str =
 const OUTAGE: &str = r#"{"decision": "error", "failure": "outage", "reason": "down"}"#;
 const WORKS: &str = r#"{"decision": "continue"}"#;
 
-/// How long each pause of a session is to take.
+/// The length of each pause of a session.
 fn pauses(events: &[RunEvent]) -> Vec<Duration> {
     let pause = |event: &RunEvent| match &event.kind {
         RunEventKind::Session(SessionEvent::Paused { until: Some(until), .. }) => {

@@ -1,4 +1,4 @@
-//! Sessions whose clock is moved by hand.
+//! Sessions whose clock is set by hand.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A session that callers reach by another way than a socket.
+//! A session that callers reach without a socket.
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,25 +1,25 @@
-//! A store in memory that does not take some entries of journals, as if the program had ended there.
+//! A store in memory that refuses some entries of journals, as if the program had ended there.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use hookwright_store::{Commit, SqliteStore, Store, StoreError, WatchedStore};
 
-/// A store that may forget.
+/// A store that may refuse entries.
 pub(crate) struct Forgetful {
     store: Arc<WatchedStore>,
-    /// Entries with this text are not taken, after so many that were.
+    /// Entries with this text are refused, after this many were accepted.
     refused: Arc<Mutex<Option<(&'static str, usize)>>>,
-    /// What is done to every entry that is read.
+    /// Changes every entry that is read.
     rewritten: Arc<Mutex<Option<Rewrite>>>,
-    /// Is shown every commit that is about to be made.
+    /// Receives every commit before it is made.
     recorder: Arc<Mutex<Option<Recorder>>>,
 }
 
-/// Is shown a commit.
+/// Receives a commit.
 type Recorder = Box<dyn Fn(&Commit<'_>) + Send>;
 
-/// Makes another entry of an entry.
+/// Turns an entry into another one.
 type Rewrite = fn(String) -> String;
 
 impl Default for Forgetful {
@@ -56,7 +56,7 @@ impl Default for Forgetful {
 }
 
 impl Forgetful {
-    /// From now on takes this many entries with this text, and then none.
+    /// From now on accepts this many entries with this text, and then none.
     pub(crate) fn refuse(&self, text: &'static str, after: usize) {
         *self.refused.lock().expect("no test panics with it") = Some((text, after));
     }
@@ -66,17 +66,17 @@ impl Forgetful {
         *self.rewritten.lock().expect("no test panics with it") = Some(rewritten);
     }
 
-    /// From now on shows every commit to this before it is made.
+    /// From now on passes every commit to this before it is made.
     pub(crate) fn record(&self, recorder: impl Fn(&Commit<'_>) + Send + 'static) {
         *self.recorder.lock().expect("no test panics with it") = Some(Box::new(recorder));
     }
 
-    /// As sessions use it.
+    /// The store for sessions.
     pub(crate) fn shared(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as _
     }
 
-    /// From now on takes everything.
+    /// From now on accepts everything.
     pub(crate) fn take_all(&self) {
         *self.refused.lock().expect("no test panics with it") = None;
     }

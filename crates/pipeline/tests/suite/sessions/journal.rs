@@ -1,4 +1,5 @@
-//! What a session writes down of the events that it fires, and what it makes of an older program's notes.
+//! What a session journals of the events that it fires, and how it reads an older program's
+//! entries.
 
 use hookwright_events::SessionStatus;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ fn project(hooks: &str) -> Project {
     Project::new(&[("loop.yaml", &text), ("turns.yaml", "turns: [[{say: x}]]\nthen: repeat")])
 }
 
-/// The events that were fired, with the number of outputs in their data, if these are written down.
+/// The fired events, with the number of outputs in their data, if these are journalled.
 fn fired(journal: &[Value]) -> Vec<(String, Option<usize>)> {
     let fired = journal.iter().filter(|entry| entry["kind"] == "fired");
     let outputs = |entry: &Value| {
@@ -42,7 +43,7 @@ async fn the_data_of_an_event_are_written_down_only_where_a_hook_reads_them() {
     assert_eq!(last, Some(6));
 }
 
-/// An entry as programs before this one wrote it: with the data of every event.
+/// An entry as earlier programs wrote it: with the data of every event.
 fn with_data(entry: String) -> String {
     let mut entry: Value = serde_json::from_str(&entry).expect("JSON");
     if entry["kind"] == "fired" && entry.get("data").is_none() {

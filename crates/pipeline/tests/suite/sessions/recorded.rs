@@ -1,13 +1,13 @@
-//! Sessions that an earlier version of the program began, cut off behind each of their commits, and
+//! Sessions that an earlier version of the program started, killed after each of their commits, and
 //! resumed by this one.
 //!
-//! Each folder in `journals/` is a session: the files of its project in `project/`, the commits of the
-//! version that ran it in `commits.jsonl`, and in `resumed.txt` what a session that was cut off behind
-//! each of those commits does when it is resumed: what it fires, which hooks and turns it starts, and
-//! how it ends. A part that is the same as behind the commit before is shown as `…`.
+//! Each folder in `journals/` is a session: the files of its project in `project/`, the commits of
+//! the version that ran it in `commits.jsonl`, and in `resumed.txt` what a session that was killed
+//! after each of those commits does when it is resumed: what it fires, which hooks and turns it
+//! starts, and how it ends. A part that is the same as after the commit before is shown as `…`.
 //!
-//! `HOOKWRIGHT_RECORD=1` runs the sessions that are not recorded yet. Record before a change, and never
-//! again: the commits of an earlier version are what sessions of users look like.
+//! `HOOKWRIGHT_RECORD=1` runs the sessions that are not recorded yet. Record before a change, and
+//! never again: the commits of an earlier version are what sessions of users look like.
 //! `HOOKWRIGHT_UPDATE=1` rewrites what resumed sessions do.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::project::Project;
 
-/// Stands in for the project's folder.
+/// Replaces the project's folder.
 const ROOT: &str = "@ROOT@";
 
 macro_rules! recorded {
@@ -143,7 +143,7 @@ fn has_begun(project: &Project) -> bool {
     project.record("s").is_some()
 }
 
-/// Nothing is left to be resumed.
+/// Whether nothing is left to resume.
 fn is_completed(project: &Project) -> bool {
     let journal = project.journal();
     journal
@@ -170,7 +170,7 @@ async fn resume(project: &mut Project) -> Vec<String> {
     trace.iter().map(|what| what.replace(&project.workspace(), ROOT)).collect()
 }
 
-/// What an entry tells of the course of a session.
+/// Describes an entry of a session's course.
 fn in_words(kind: &RunEventKind) -> Option<String> {
     let value = serde_json::to_value(kind).expect("it is JSON");
     let text = |key: &str| value[key].as_str().unwrap_or_default();
@@ -214,7 +214,7 @@ fn in_words(kind: &RunEventKind) -> Option<String> {
     })
 }
 
-/// Runs a session of this version and keeps its commits.
+/// Runs a session of this version and stores its commits.
 async fn record(folder: &Path) {
     let mut project = project(folder);
     let commits = Arc::new(Mutex::new(Vec::new()));
@@ -244,7 +244,7 @@ async fn record(folder: &Path) {
     std::fs::write(folder.join("commits.jsonl"), lines.replace(&root, ROOT)).expect("written");
 }
 
-/// What has to be kept of a commit.
+/// What to store of a commit.
 fn as_json(commit: &Commit<'_>) -> Value {
     let puts = commit.puts.iter().map(|put| {
         json!({

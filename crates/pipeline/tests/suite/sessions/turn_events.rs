@@ -68,7 +68,7 @@ fn blocked(reason: &str) -> Verdict {
     Verdict::Block { reason: reason.to_owned() }
 }
 
-/// Of the journal: keys of firings within turns, and beginnings and ends of turns.
+/// From the journal: keys of firings within turns, and starts and ends of turns.
 fn told(project: &Project) -> Vec<String> {
     let journal = project.journal();
     let told = journal.iter().filter_map(|entry| {
@@ -106,7 +106,7 @@ async fn a_driver_that_asks_before_a_tool_call_sees_that_a_hook_blocks_it() {
 #[tokio::test]
 async fn a_turn_that_was_cut_off_after_its_driver_fired_is_done_again_with_a_firing_of_its_own() {
     let agent = AsksBeforeTools::default();
-    // It says something else each time, which is the driver's to tell the agent.
+    // It says something else each time, which the driver tells the agent.
     let hook = "command: 'echo x >> asked; echo \"no $(wc -l < asked)\" >&2; exit 2'";
     let mut project = project(hook, &agent);
     project.store().refuse("turn_ended", 0);
@@ -152,7 +152,7 @@ async fn an_abort_within_a_turn_cancels_the_turn_and_ends_the_session() {
     let ended = project.take_up().await.unwrap();
     assert_eq!(ended.status, SessionStatus::Aborted);
     assert!(matches!(agent.seen()[..], [Verdict::Abort { .. }]), "{:?}", agent.seen());
-    // The turn has no end, so it is done again when the session is resumed.
+    // The turn has no end, so it is repeated when the session is resumed.
     project.take_up().await.unwrap();
     assert_eq!(told(&project), ["turn_starting", "turn/0/1/1/1", "turn_starting", "turn/0/1/2/1"]);
 }
