@@ -22,7 +22,9 @@ use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
 /// A foreign format.
 pub trait Dialect: fmt::Debug + Send + Sync {
     /// Its name, as `dialect:` and `--dialect` say it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.policy().dialect
+    }
 
     /// The rules for a hook of a native file that says `dialect:`.
     fn policy(&self) -> &'static Policy;

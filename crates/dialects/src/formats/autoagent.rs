@@ -27,10 +27,6 @@ use reply::Blocking;
 pub(crate) struct AutoAgent;
 
 impl Dialect for AutoAgent {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn policy(&self) -> &'static Policy {
         policy(None)
     }

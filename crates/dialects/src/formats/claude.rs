@@ -71,10 +71,6 @@ static POLICY: Policy = Policy {
 static STRICT_POLICY: Policy = Policy { wire: &ClaudeWire { is_strict: true }, ..POLICY };
 
 impl Dialect for ClaudeFormat {
-    fn name(&self) -> &'static str {
-        SYSTEM
-    }
-
     fn policy(&self) -> &'static Policy {
         &POLICY
     }

@@ -57,10 +57,6 @@ pub static POLICY: Policy = Policy {
 pub struct CodeForge;
 
 impl Dialect for CodeForge {
-    fn name(&self) -> &'static str {
-        POLICY.dialect
-    }
-
     fn policy(&self) -> &'static Policy {
         &POLICY
     }

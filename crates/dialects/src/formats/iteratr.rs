@@ -47,10 +47,6 @@ static POLICY: Policy = Policy {
 pub struct Iteratr;
 
 impl Dialect for Iteratr {
-    fn name(&self) -> &'static str {
-        POLICY.dialect
-    }
-
     fn policy(&self) -> &'static Policy {
         &POLICY
     }

@@ -48,7 +48,6 @@
 
 mod contained;
 mod members;
-mod typed;
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -68,10 +67,10 @@ use hookwright_events::Event;
 use regex::Regex;
 
 use super::answer::HookOutput;
+pub use super::event::TypedInput;
 use super::limits::{COMMAND_TIMEOUT, REGEX_BYTES_MAX};
 use super::{POLICY, tool_name};
 use members::{Leaving, Member, Members};
-pub use typed::TypedInput;
 
 /// The argument of a group's member.
 #[derive(Debug, Clone)]

@@ -6,6 +6,9 @@
 //! is going to run is read as a tool call. Ids and paths may be missing, since other agents that
 //! send Claude Code's events leave some out.
 
+#[macro_use]
+mod typed;
+
 pub mod agent;
 pub mod base;
 mod other_agent;
@@ -14,7 +17,6 @@ pub mod tool;
 
 use hookwright_events::table::{EVENTS, OPEN_EVENTS, open_named};
 use hookwright_events::{Event, EventName};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -48,42 +50,46 @@ const OURS_ALONE: &[&str] = &[
     "last_decision",
 ];
 
-/// The input that Claude Code sends to a hook.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum HookInput {
+hook_inputs! {
     /// A tool is about to run.
-    PreToolUse(PreToolUse),
+    PreToolUse
     /// A tool has run.
-    PostToolUse(PostToolUse),
+    PostToolUse
     /// A tool has failed.
-    PostToolUseFailure(PostToolUseFailure),
+    PostToolUseFailure
     /// The user gets a notification.
-    Notification(Notification),
+    Notification
     /// A prompt was submitted.
-    UserPromptSubmit(UserPromptSubmit),
+    UserPromptSubmit
     /// A session begins.
-    SessionStart(SessionStart),
+    SessionStart
     /// A session has ended.
-    SessionEnd(SessionEnd),
+    SessionEnd
     /// The agent is about to stop.
-    Stop(Stop),
+    Stop
     /// A subagent begins.
-    SubagentStart(SubagentStart),
+    SubagentStart
     /// A subagent is about to stop.
-    SubagentStop(SubagentStop),
+    SubagentStop
     /// The context is about to be compacted.
-    PreCompact(PreCompact),
+    PreCompact
     /// The user is about to be asked for permission.
-    PermissionRequest(PermissionRequest),
+    PermissionRequest
     /// A project is set up.
-    Setup(Setup),
+    Setup
     /// An agent of a team has nothing left to do.
-    TeammateIdle(TeammateIdle),
+    TeammateIdle
     /// A task is about to be marked completed.
-    TaskCompleted(TaskCompleted),
-    /// An event of the open namespace.
-    Other(OtherEvent),
+    TaskCompleted
+}
+
+/// The input of one event.
+pub trait TypedInput: Sized + Send + 'static {
+    /// The event's name in Claude Code.
+    const NAME: &'static str;
+
+    /// The input, if it is this event's.
+    fn from_input(input: HookInput) -> Option<Self>;
 }
 
 /// An event whose own fields are untyped.
@@ -155,49 +161,9 @@ impl HookInput {
             return Err(InputError::BadName { name });
         }
         let is_tool_call = !is_known(&name) && other_agent::is_tool_call(&fields);
-        let fields = Value::Object(fields);
-        let read = match name.as_str() {
-            "PreToolUse" => typed(fields, Self::PreToolUse),
-            "PostToolUse" => typed(fields, Self::PostToolUse),
-            "PostToolUseFailure" => typed(fields, Self::PostToolUseFailure),
-            "Notification" => typed(fields, Self::Notification),
-            "UserPromptSubmit" => typed(fields, Self::UserPromptSubmit),
-            "SessionStart" => typed(fields, Self::SessionStart),
-            "SessionEnd" => typed(fields, Self::SessionEnd),
-            "Stop" => typed(fields, Self::Stop),
-            "SubagentStart" => typed(fields, Self::SubagentStart),
-            "SubagentStop" => typed(fields, Self::SubagentStop),
-            "PreCompact" => typed(fields, Self::PreCompact),
-            "PermissionRequest" => typed(fields, Self::PermissionRequest),
-            "Setup" => typed(fields, Self::Setup),
-            "TeammateIdle" => typed(fields, Self::TeammateIdle),
-            "TaskCompleted" => typed(fields, Self::TaskCompleted),
-            _ if is_tool_call => typed(fields, Self::PreToolUse),
-            _ => typed(fields, Self::Other),
-        };
+        let read_as = if is_tool_call { "PreToolUse" } else { &name };
+        let read = Self::typed(read_as, Value::Object(fields));
         read.map_err(|cause| InputError::BadField { name, cause })
-    }
-
-    /// The fields of every event.
-    pub fn base(&self) -> &Base {
-        match self {
-            Self::PreToolUse(input) => &input.base,
-            Self::PostToolUse(input) => &input.base,
-            Self::PostToolUseFailure(input) => &input.base,
-            Self::Notification(input) => &input.base,
-            Self::UserPromptSubmit(input) => &input.base,
-            Self::SessionStart(input) => &input.base,
-            Self::SessionEnd(input) => &input.base,
-            Self::Stop(input) => &input.base,
-            Self::SubagentStart(input) => &input.base,
-            Self::SubagentStop(input) => &input.base,
-            Self::PreCompact(input) => &input.base,
-            Self::PermissionRequest(input) => &input.base,
-            Self::Setup(input) => &input.base,
-            Self::TeammateIdle(input) => &input.base,
-            Self::TaskCompleted(input) => &input.base,
-            Self::Other(input) => &input.base,
-        }
     }
 
     /// The event in native form.
@@ -260,13 +226,6 @@ impl OtherEvent {
         };
         Self { base, more }
     }
-}
-
-fn typed<T: DeserializeOwned>(
-    fields: Value,
-    variant: fn(T) -> HookInput,
-) -> Result<HookInput, serde_json::Error> {
-    serde_json::from_value(fields).map(variant)
 }
 
 /// The event with this Claude Code name. An unknown one is `claude:snake_case`.

@@ -56,22 +56,109 @@ pub enum HookSpecificOutput {
     MessageDisplay(MessageDisplayOutput),
 }
 
-/// Whether a tool runs, and with which input.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PreToolUseOutput {
-    /// The decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision: Option<PermissionDecision>,
-    /// The reason of the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision_reason: Option<String>,
-    /// Replaces the tool's input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_input: Option<Map<String, Value>>,
+/// Answers in which every field may be absent; an absent field asks for nothing.
+macro_rules! outputs {
+    ($($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $field:ident: $type:ty,)* })*) => {
+        $($(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        pub struct $name {
+            $($(#[$what])*
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub $field: Option<$type>,)*
+        })*
+    };
+}
+
+outputs! {
+    /// Whether a tool runs, and with which input.
+    PreToolUseOutput {
+        /// The decision.
+        permission_decision: PermissionDecision,
+        /// The reason of the decision.
+        permission_decision_reason: String,
+        /// Replaces the tool's input.
+        updated_input: Map<String, Value>,
+        /// Context for the agent.
+        additional_context: String,
+    }
+
+    /// Changes of a tool's result.
+    PostToolUseOutput {
+        /// Context for the agent.
+        additional_context: String,
+        /// Text for the classifier of the automatic mode.
+        classifier_context: String,
+        /// Replaces the tool's result.
+        updated_tool_output: Value,
+        /// The same under its old name.
+        #[serde(rename = "updatedMCPToolOutput")]
+        updated_mcp_tool_output: Value,
+    }
+
     /// Context for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<String>,
+    ContextOutput {
+        /// Context for the agent.
+        additional_context: String,
+    }
+
+    /// Context beside a prompt.
+    UserPromptOutput {
+        /// Context for the agent.
+        additional_context: String,
+        /// New title of the session.
+        session_title: String,
+        /// Whether to hide a blocked prompt.
+        suppress_original_prompt: bool,
+    }
+
+    /// A session's initial context and settings.
+    SessionStartOutput {
+        /// Context for the agent.
+        additional_context: String,
+        /// A first prompt, for sessions without a user.
+        initial_user_message: String,
+        /// Title of the session.
+        session_title: String,
+        /// Files whose changes cause events.
+        watch_paths: Vec<String>,
+        /// Whether to read the skills again.
+        reload_skills: bool,
+    }
+
+    /// Whether an agent may retry a denied call.
+    PermissionDeniedOutput {
+        /// Whether it may.
+        retry: bool,
+    }
+
+    /// Whether the model changes.
+    ModelSwitchOutput {
+        /// The decision.
+        permission_decision: PermissionDecision,
+        /// The reason of the decision.
+        permission_decision_reason: String,
+    }
+
+    /// An answer to an MCP server's question.
+    ElicitationOutput {
+        /// The kind of answer.
+        action: ElicitationAction,
+        /// The requested values.
+        content: Map<String, Value>,
+    }
+
+    /// The files to watch.
+    WatchOutput {
+        /// Files whose changes cause events.
+        watch_paths: Vec<String>,
+    }
+
+    /// Replaces a message that is shown.
+    MessageDisplayOutput {
+        /// The text to show.
+        display_content: String,
+    }
 }
 
 /// Whether a tool runs.
@@ -96,69 +183,6 @@ impl From<PermissionDecision> for AnswerDecision {
             PermissionDecision::Ask | PermissionDecision::Defer => AnswerDecision::Ask,
         }
     }
-}
-
-/// Changes of a tool's result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PostToolUseOutput {
-    /// Context for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<String>,
-    /// Text for the classifier of the automatic mode.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub classifier_context: Option<String>,
-    /// Replaces the tool's result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_tool_output: Option<Value>,
-    /// The same under its old name.
-    #[serde(rename = "updatedMCPToolOutput", skip_serializing_if = "Option::is_none")]
-    pub updated_mcp_tool_output: Option<Value>,
-}
-
-/// Context for the agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ContextOutput {
-    /// Context for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<String>,
-}
-
-/// Context beside a prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UserPromptOutput {
-    /// Context for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<String>,
-    /// New title of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_title: Option<String>,
-    /// Whether to hide a blocked prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suppress_original_prompt: Option<bool>,
-}
-
-/// A session's initial context and settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SessionStartOutput {
-    /// Context for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<String>,
-    /// A first prompt, for sessions without a user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial_user_message: Option<String>,
-    /// Title of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_title: Option<String>,
-    /// Files whose changes cause events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub watch_paths: Option<Vec<String>>,
-    /// Whether to read the skills again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reload_skills: Option<bool>,
 }
 
 /// The answer to a permission prompt.
@@ -216,39 +240,6 @@ pub enum Behavior {
     Deny,
 }
 
-/// Whether an agent may retry a denied call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PermissionDeniedOutput {
-    /// Whether it may.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry: Option<bool>,
-}
-
-/// Whether the model changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ModelSwitchOutput {
-    /// The decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision: Option<PermissionDecision>,
-    /// The reason of the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision_reason: Option<String>,
-}
-
-/// An answer to an MCP server's question.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ElicitationOutput {
-    /// The kind of answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub action: Option<ElicitationAction>,
-    /// The requested values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<Map<String, Value>>,
-}
-
 /// Kinds of answers to an MCP server's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -261,30 +252,12 @@ pub enum ElicitationAction {
     Cancel,
 }
 
-/// The files to watch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct WatchOutput {
-    /// Files whose changes cause events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub watch_paths: Option<Vec<String>>,
-}
-
 /// The path of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorktreeOutput {
     /// The path.
     pub worktree_path: String,
-}
-
-/// Replaces a message that is shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MessageDisplayOutput {
-    /// The text to show.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display_content: Option<String>,
 }
 
 impl From<HookSpecificOutput> for Answer {

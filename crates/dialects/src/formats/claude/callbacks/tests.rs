@@ -442,8 +442,8 @@ async fn data_of_another_shape_are_a_failure_of_the_member() {
 
 #[test]
 fn every_event_with_a_type_has_its_input() {
-    assert_eq!(typed::ALL.len(), 15);
-    for name in typed::ALL {
+    assert_eq!(crate::claude::event::TYPED.len(), 15);
+    for name in crate::claude::event::TYPED {
         assert!(Pattern::parse(name).is_ok(), "{name}");
     }
 }

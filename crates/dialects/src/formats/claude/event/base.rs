@@ -35,25 +35,22 @@ pub struct Base {
     pub hook_event_name: String,
 }
 
-/// When a session asks for permission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum PermissionMode {
-    /// Asks unless a rule decides.
-    Default,
-    /// Changes nothing.
-    Plan,
-    /// Edits without asking.
-    AcceptEdits,
-    /// A classifier decides.
-    Auto,
-    /// Denies instead of asking.
-    DontAsk,
-    /// Never asks.
-    BypassPermissions,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
+open_words! { "camelCase"
+    /// When a session asks for permission.
+    PermissionMode {
+        /// Asks unless a rule decides.
+        Default,
+        /// Changes nothing.
+        Plan,
+        /// Edits without asking.
+        AcceptEdits,
+        /// A classifier decides.
+        Auto,
+        /// Denies instead of asking.
+        DontAsk,
+        /// Never asks.
+        BypassPermissions,
+    }
 }
 
 /// How much the model thinks.
@@ -186,21 +183,18 @@ pub struct PermissionRule {
     pub rule_content: Option<String>,
 }
 
-/// Where a change of permissions is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Destination {
-    /// In memory, until the session ends.
-    Session,
-    /// In the project's local settings.
-    LocalSettings,
-    /// In the project's settings.
-    ProjectSettings,
-    /// In the user's settings.
-    UserSettings,
-    /// On the command line.
-    CliArg,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
+open_words! { "camelCase"
+    /// Where a change of permissions is stored.
+    Destination {
+        /// In memory, until the session ends.
+        Session,
+        /// In the project's local settings.
+        LocalSettings,
+        /// In the project's settings.
+        ProjectSettings,
+        /// In the user's settings.
+        UserSettings,
+        /// On the command line.
+        CliArg,
+    }
 }

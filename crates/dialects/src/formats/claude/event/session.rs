@@ -5,208 +5,129 @@ use serde_json::{Map, Value};
 
 use super::base::{BackgroundTask, Base, SessionCron};
 
-/// The user gets a notification.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Notification {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// The text.
-    pub message: String,
-    /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// `permission_prompt`, `idle_prompt`… An open set.
-    pub notification_type: String,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+inputs! {
+    /// The user gets a notification.
+    Notification {
+        /// The text.
+        message: String,
+        /// Its title.
+        title?: String,
+        /// `permission_prompt`, `idle_prompt`… An open set.
+        notification_type: String,
+    }
+
+    /// A prompt was submitted.
+    UserPromptSubmit {
+        /// The prompt.
+        prompt: String,
+        /// The session's title.
+        session_title?: String,
+        /// Who submitted it.
+        source?: PromptSource,
+    }
+
+    /// A session begins. The fields that a resumed session adds are kept in `more`.
+    SessionStart {
+        /// How it begins.
+        source: StartSource,
+        /// The kind of agent it is started as.
+        agent_type?: String,
+        /// The model.
+        model?: String,
+        /// The session's title.
+        session_title?: String,
+    }
+
+    /// A session has ended.
+    SessionEnd {
+        /// The reason.
+        reason: EndReason,
+    }
+
+    /// The agent is about to stop.
+    Stop {
+        /// Whether an earlier stop was blocked, so that the agent asks again.
+        stop_hook_active: bool,
+        /// The agent's last message.
+        last_assistant_message?: String,
+        /// Tasks that are still running.
+        background_tasks?: Vec<BackgroundTask>,
+        /// Scheduled prompts.
+        session_crons?: Vec<SessionCron>,
+    }
+
+    /// The context is about to be compacted.
+    PreCompact {
+        /// Who requested it.
+        trigger: CompactTrigger,
+        /// What the user asked to keep. Always present, and `null` if the user asked nothing.
+        #[serde(deserialize_with = "Option::deserialize")]
+        custom_instructions: Option<String>,
+    }
+
+    /// A project is set up or maintained.
+    Setup {
+        /// The occasion.
+        trigger: SetupTrigger,
+    }
 }
 
-/// A prompt was submitted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UserPromptSubmit {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// The prompt.
-    pub prompt: String,
-    /// The session's title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_title: Option<String>,
-    /// Who submitted it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<PromptSource>,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
+open_words! { "snake_case"
+    /// Who submitted a prompt.
+    PromptSource {
+        /// A person.
+        User,
+        /// A program.
+        Sdk,
+        /// Claude Code itself.
+        System,
+        /// A loop that continues.
+        LoopWakeup,
+        /// A schedule.
+        ScheduleWakeup,
+        /// An awaited event.
+        PollEvent,
+    }
 
-/// Who submitted a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PromptSource {
-    /// A person.
-    User,
-    /// A program.
-    Sdk,
-    /// Claude Code itself.
-    System,
-    /// A loop that continues.
-    LoopWakeup,
-    /// A schedule.
-    ScheduleWakeup,
-    /// An awaited event.
-    PollEvent,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
-}
+    /// How a session begins.
+    StartSource {
+        /// As a new session.
+        Startup,
+        /// Resumed.
+        Resume,
+        /// With an empty context.
+        Clear,
+        /// With a compacted context.
+        Compact,
+        /// As a copy of another.
+        Fork,
+    }
 
-/// A session begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionStart {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// How it begins.
-    pub source: StartSource,
-    /// The kind of agent it is started as.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_type: Option<String>,
-    /// The model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The session's title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_title: Option<String>,
-    /// Fields of a resumed session, and fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
+    /// Why a session has ended. `other` is one of Claude Code's reasons, and so is any text.
+    EndReason {
+        /// The context was cleared.
+        Clear,
+        /// Another session was resumed.
+        Resume,
+        /// The user logged out.
+        Logout,
+        /// The user left the prompt.
+        PromptInputExit,
+    }
 
-/// How a session begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartSource {
-    /// As a new session.
-    Startup,
-    /// Resumed.
-    Resume,
-    /// With an empty context.
-    Clear,
-    /// With a compacted context.
-    Compact,
-    /// As a copy of another.
-    Fork,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
-}
+    /// Who requested a compaction.
+    CompactTrigger {
+        /// The user.
+        Manual,
+        /// Claude Code, because the context is full.
+        Auto,
+    }
 
-/// A session has ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionEnd {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// The reason.
-    pub reason: EndReason,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// Why a session has ended. `other` is one of Claude Code's reasons, and so is any text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The context was cleared.
-    Clear,
-    /// Another session was resumed.
-    Resume,
-    /// The user logged out.
-    Logout,
-    /// The user left the prompt.
-    PromptInputExit,
-    /// Any other reason, as text.
-    #[serde(untagged)]
-    Other(String),
-}
-
-/// The agent is about to stop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stop {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// Whether an earlier stop was blocked, so that the agent asks again.
-    pub stop_hook_active: bool,
-    /// The agent's last message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_assistant_message: Option<String>,
-    /// Tasks that are still running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub background_tasks: Option<Vec<BackgroundTask>>,
-    /// Scheduled prompts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_crons: Option<Vec<SessionCron>>,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// The context is about to be compacted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PreCompact {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// Who requested it.
-    pub trigger: CompactTrigger,
-    /// What the user asked to keep. Always present, and `null` if the user asked nothing.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub custom_instructions: Option<String>,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// Who requested a compaction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactTrigger {
-    /// The user.
-    Manual,
-    /// Claude Code, because the context is full.
-    Auto,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
-}
-
-/// A project is set up or maintained.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
-    /// The fields of every event.
-    #[serde(flatten)]
-    pub base: Base,
-    /// The occasion.
-    pub trigger: SetupTrigger,
-    /// Fields that this program does not know.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// The occasion of a setup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SetupTrigger {
-    /// First setup.
-    Init,
-    /// Maintenance.
-    Maintenance,
-    /// A value that this program does not know.
-    #[serde(untagged)]
-    Other(String),
+    /// The occasion of a setup.
+    SetupTrigger {
+        /// First setup.
+        Init,
+        /// Maintenance.
+        Maintenance,
+    }
 }
