@@ -2,11 +2,10 @@
 //!
 //! It edits a person's file, so it adds or removes one hook and keeps every other byte.
 
-mod brackets;
 mod edit;
 mod file;
 mod git_hook;
-mod lines;
+mod layout;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! [`GitHook`]: the two hooks to switch on and off, as each [`Form`] of file writes them.
 
-use hookwright_config::tree::{Node, Raw};
+use hookwright_config::tree::{Field, Node, Raw};
 use hookwright_events::EventName;
 use serde_json::{Map, Value};
 
@@ -27,13 +27,10 @@ impl Form {
     pub(super) fn is_point(self, name: &str) -> bool {
         match self {
             Form::Native => EventName::resolve(name) == Some(POINT),
-            Form::AutoAgent => name == "PostExecutionEnd",
+            Form::AutoAgent => name == self.point(),
         }
     }
 }
-
-/// The field of a native hook that makes the next step wait for it.
-const AWAIT: &str = "await";
 
 /// A hook to switch on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +48,11 @@ impl GitHook {
         }
     }
 
-    /// Its fields, in order. AutoAgent awaits all its hooks. In a native file a hook at this point
-    /// runs in the background by default, and then commit, push and the next work item would run at
-    /// the same time.
-    pub(super) fn fields(self, form: Form) -> Vec<(&'static str, &'static str)> {
-        let own = match (self, form) {
+    /// The hook as JSON; in a list with hooks of all events it names its own. AutoAgent awaits all its
+    /// hooks. In a native file a hook at this point runs in the background by default, and then commit,
+    /// push and the next work item would run at the same time.
+    pub(super) fn value(self, form: Form, names_event: bool) -> Map<String, Value> {
+        let (key, text) = match (self, form) {
             (GitHook::Commit, Form::Native) => {
                 ("message", "Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}")
             }
@@ -64,27 +61,23 @@ impl GitHook {
             }
             (GitHook::Push, Form::Native | Form::AutoAgent) => ("remote", "origin"),
         };
-        let awaited = (form == Form::Native).then_some((AWAIT, "true"));
-        [("type", self.kind()), own].into_iter().chain(awaited).collect()
-    }
-
-    /// The hook as JSON; in a list with hooks of all events it names its own.
-    pub(super) fn value(self, form: Form, names_event: bool) -> Value {
         let event = names_event.then_some(("event", form.point()));
-        let fields = event.into_iter().chain(self.fields(form));
-        Value::Object(
-            fields.map(|(key, text)| (key.to_owned(), value_of(key, text))).collect::<Map<_, _>>(),
-        )
+        let texts = event.into_iter().chain([("type", self.kind()), (key, text)]);
+        let mut hook: Map<String, Value> =
+            texts.map(|(key, text)| (key.to_owned(), text.into())).collect();
+        if form == Form::Native {
+            hook.insert("await".to_owned(), true.into());
+        }
+        hook
     }
 
     /// Whether an existing hook runs in the background.
     pub(super) fn is_in_background(entry: &Node, form: Form) -> bool {
-        let Raw::Map(fields) = &entry.raw else { return false };
-        let value = |name| fields.iter().find(|field| &*field.key == name).map(|f| &f.value.raw);
+        let value = |name: &str| Some(&field(entry, |key| key == name)?.value.raw);
         let ends_something = |name| matches!(text_of(entry, name), Some("abort" | "block"));
         let has_a_reader = ["on_failure", "on_exhausted"].into_iter().any(ends_something)
             || matches!(value("pipe_output"), Some(Raw::Bool(true)));
-        match value(AWAIT) {
+        match value("await") {
             Some(awaits) => matches!(awaits, Raw::Bool(false)),
             None => form == Form::Native && value("dialect").is_none() && !has_a_reader,
         }
@@ -96,15 +89,17 @@ impl GitHook {
     }
 }
 
-/// A field as a JSON value: all are strings except `await`.
-fn value_of(key: &str, text: &str) -> Value {
-    if key == AWAIT { Value::Bool(text == "true") } else { text.into() }
+/// The field with such a key.
+pub(super) fn field(node: &Node, is_key: impl Fn(&str) -> bool) -> Option<&Field> {
+    match &node.raw {
+        Raw::Map(fields) => fields.iter().find(|field| is_key(&field.key)),
+        _ => None,
+    }
 }
 
 /// A field's text.
-pub(super) fn text_of<'n>(entry: &'n Node, key: &str) -> Option<&'n str> {
-    let Raw::Map(fields) = &entry.raw else { return None };
-    match &fields.iter().find(|field| &*field.key == key)?.value.raw {
+pub(super) fn text_of<'n>(entry: &'n Node, name: &str) -> Option<&'n str> {
+    match &field(entry, |key| key == name)?.value.raw {
         Raw::Text(text) => Some(text),
         _ => None,
     }
