@@ -2,27 +2,24 @@
 
 use std::time::Duration;
 
+use hookwright_config::parse_duration;
+
 /// The longest duration: a hundred years. Nothing here is older, and no sum overflows.
 const SPAN_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Parses a duration; without a unit it is in seconds.
+/// Parses a duration of whole units; without a unit it is in seconds.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let expected = || "expected a span of time like 30s, 5m, 12h, 30d or 2w".to_owned();
-    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let milliseconds = match unit {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 24 * 3_600_000,
-        "w" => 7 * 24 * 3_600_000,
-        _ => return Err(expected()),
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let span = match text.strip_suffix('w') {
+        Some(weeks) => parse_duration(&format!("{weeks}d")).map(|days| days.saturating_mul(7)),
+        None => parse_duration(text),
     };
-    let span = number.checked_mul(milliseconds).map(Duration::from_millis);
-    span.filter(|span| *span <= SPAN_MAX)
-        .ok_or_else(|| "expected at most a hundred years".to_owned())
+    let span = span.filter(|_| is_whole).ok_or_else(expected)?;
+    match span <= SPAN_MAX {
+        true => Ok(span),
+        false => Err("expected at most a hundred years".to_owned()),
+    }
 }
 
 #[cfg(test)]

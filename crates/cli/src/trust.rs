@@ -60,8 +60,8 @@ pub(crate) struct Untrusted<'a> {
 }
 
 impl Trust {
-    /// The user's trusted files. If they cannot be read, nothing is trusted, and [`Trust::problem`]
-    /// says why.
+    /// The user's trusted files. If they cannot be read, nothing is trusted, and
+    /// [`Trust::or_problem`] says why.
     pub(crate) fn of_user() -> Self {
         match UserFolders::current().own_state() {
             Some(folder) => Self::read(&folder),
@@ -77,13 +77,7 @@ impl Trust {
         }
     }
 
-    /// Why nothing is trusted, if the trust file could not be read.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
-    pub(crate) fn problem(&self) -> Option<&TrustError> {
-        self.problem.as_ref()
-    }
-
-    /// The same as an error, for commands that cannot continue.
+    /// The same, or an error if the trust file could not be read.
     pub(crate) fn or_problem(self) -> Result<Self, TrustError> {
         match self.problem {
             Some(problem) => Err(problem),

@@ -8,12 +8,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use hookwright_engine::Full;
 use hookwright_engine::hook::Hook;
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::policy::Policy;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Broken, Full};
 
 use super::node::Node;
 use super::notes::Notes;
@@ -84,10 +84,7 @@ impl Loaded {
         pattern: Option<Pattern>,
         faults: impl IntoIterator<Item = Fault>,
     ) {
-        let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
-        if let Some(first) = faults.first() {
-            self.hooks.add_broken(Broken { pattern, fault: first.clone() });
-        }
+        let faults = self.remember_broken(pattern, faults);
         self.left_out.extend(faults);
     }
 

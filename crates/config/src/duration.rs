@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use hookwright_engine::limits::WAIT_MAX;
 
-/// The duration, if it is one and within [`WAIT_MAX`].
+/// The duration of a file, if it is one and within [`WAIT_MAX`].
 pub(super) fn parse(text: &str) -> Option<Duration> {
+    parse_duration(text).filter(|duration| *duration <= WAIT_MAX)
+}
+
+/// The duration, if it is one, however long.
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -21,7 +26,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
     if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return None;
     }
-    from_seconds(number.parse::<f64>().ok()? * seconds_each)
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds_each).ok()
 }
 
 /// The duration of so many seconds, if it is one and within [`WAIT_MAX`].

@@ -34,10 +34,11 @@ pub(super) struct EntryPlace<'a> {
 }
 
 /// What hooks of every type say, read whether or not what the hook does could be read.
+#[derive(Default)]
 struct HookFields {
     id: Option<String>,
     description: Option<String>,
-    enabled: bool,
+    is_disabled: bool,
     matcher: Matcher,
     matcher_text: Option<Box<str>>,
     hosts: Vec<Box<str>>,
@@ -76,7 +77,7 @@ pub(super) fn read(node: &Node, place: EntryPlace<'_>, notes: &mut Notes<'_>) ->
         pattern: place.pattern.clone(),
         matcher: common.matcher,
         matcher_text: common.matcher_text,
-        enabled: common.enabled,
+        enabled: !common.is_disabled,
         hosts: common.hosts,
         when: common.when,
         action: action?,
@@ -120,23 +121,7 @@ fn policy(
 
 impl HookFields {
     fn read(fields: &[Field], place: &EntryPlace<'_>, notes: &mut Notes<'_>) -> Self {
-        let mut common = Self {
-            id: None,
-            description: None,
-            enabled: true,
-            matcher: Matcher::All,
-            matcher_text: None,
-            hosts: Vec::new(),
-            when: None,
-            awaits: None,
-            timeout: None,
-            on_failure: None,
-            retries: None,
-            retry_delay: None,
-            on_exhausted: None,
-            pipe_output: false,
-            once: false,
-        };
+        let mut common = Self::default();
         for field in fields {
             common.read_field(field, place, notes);
         }
@@ -146,15 +131,11 @@ impl HookFields {
     fn read_field(&mut self, field: &Field, place: &EntryPlace<'_>, notes: &mut Notes<'_>) {
         let value = &field.value;
         match &*field.key {
-            "id" => {
-                if let Some(id) = notes.text(value, "an id") {
-                    self.id = Some(id.to_owned());
-                }
-            }
+            "id" => self.id = notes.text(value, "an id").map(str::to_owned),
             "description" => {
                 self.description = notes.text(value, "a description").map(str::to_owned);
             }
-            "enabled" => self.enabled = notes.bool(value).unwrap_or(true),
+            "enabled" => self.is_disabled = notes.bool(value) == Some(false),
             "matcher" => {
                 let Some(text) = notes.text(value, "a name, A|B, a glob or /a regular expression/")
                 else {
@@ -223,13 +204,8 @@ fn hosts(node: &Node, agents: &[&'static str], notes: &mut Notes<'_>) -> Vec<Box
 fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> Option<Condition> {
     // `when: true` is a condition too.
     let text = match &node.raw {
-        super::node::Raw::Bool(value) => {
-            if *value {
-                "true"
-            } else {
-                "false"
-            }
-        }
+        Raw::Bool(true) => "true",
+        Raw::Bool(false) => "false",
         _ => notes.text(node, "a condition")?,
     };
     let known = |name: &str| variables::is_ours(name) || environment.get(name).is_some();

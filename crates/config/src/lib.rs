@@ -94,6 +94,7 @@ pub mod tree {
 
 pub use callback_address::CallbackAddress;
 pub use config_file::ConfigFile;
+pub use duration::parse_duration;
 pub use file_kind::{TopLevel, is_loop, is_pipeline};
 pub use hook_files::{FaultyFiles, HookFiles};
 pub use hookwright_engine::hook::FilePlace;

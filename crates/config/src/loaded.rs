@@ -48,11 +48,21 @@ impl Loaded {
     }
 
     pub(super) fn entry_is_broken(&mut self, pattern: Option<Pattern>, faults: Vec<Fault>) {
+        let faults = self.remember_broken(pattern, faults);
+        self.faults.extend(faults);
+    }
+
+    /// An entry with these faults is remembered as broken; without a pattern it may be for any event.
+    pub(super) fn remember_broken(
+        &mut self,
+        pattern: Option<Pattern>,
+        faults: impl IntoIterator<Item = Fault>,
+    ) -> Vec<Arc<Fault>> {
         let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
         if let Some(first) = faults.first() {
             self.hooks.add_broken(Broken { pattern, fault: first.clone() });
         }
-        self.faults.extend(faults);
+        faults
     }
 }
 

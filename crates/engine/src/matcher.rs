@@ -12,9 +12,10 @@ use crate::glob::{self, Glob};
 use crate::lazy_regex::{Case, LazyRegex};
 
 /// The subjects that a hook matches.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Matcher {
     /// Every subject, and events without one.
+    #[default]
     All,
     /// Exactly these names.
     Named(Box<[Box<str>]>),

@@ -58,7 +58,7 @@ pub(super) fn with_place(command: &str) -> Result<String, PromptPlaceError> {
             });
         }
     };
-    if place.evaluated_again().is_some() {
+    if place.evaluation.is_some() {
         return Err(PromptPlaceError::Runs);
     }
     // If it named the command, a new one would begin there.
@@ -94,7 +94,7 @@ fn written_places(command: &str) -> Result<bool, PromptPlaceError> {
             | Quoting::ParameterName
             | Quoting::Disputed => true,
         };
-        if is_expanded && (place.evaluated_again().is_some() || place.names_command) {
+        if is_expanded && (place.evaluation.is_some() || place.names_command) {
             return Err(PromptPlaceError::Runs);
         }
         is_placed |= is_expanded;

@@ -180,7 +180,7 @@ fn nothing_is_trusted_where_the_trust_file_is_not_to_be_trusted() {
         let trust = Trust::read(&world.state());
         let content = HARMLESS.as_bytes();
         assert_eq!(trust.standing(&world.file("hookwright.yaml"), content), Standing::Unknown);
-        format!("{:?}", trust.problem().unwrap())
+        format!("{:?}", trust.problem.unwrap())
     };
     let shown = format!("path: {path:?}");
     for mode in [0o620, 0o602, 0o666] {
@@ -214,7 +214,7 @@ fn a_trust_file_of_another_user_counts_for_nothing() {
         return;
     }
     let trust = Trust::read(&world.state());
-    assert!(matches!(trust.problem(), Some(TrustError::OfOthers { owner: 12_345, .. })));
+    assert!(matches!(&trust.problem, Some(TrustError::OfOthers { owner: 12_345, .. })));
     assert_eq!(trust.records(), []);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::action_type::KeyValue::{self, Json, Map, Port, Switch, Text, Texts, Words};
-use super::action_type::{ActionKey, ActionType, Described, Details};
+use super::action_type::{ActionKey, ActionType};
 use super::{Callback, Exhausted, FilePlace};
 use crate::limits::{PATIENT_TIMEOUT, SEND_TIMEOUT};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
@@ -30,20 +30,16 @@ pub enum Action {
 }
 
 impl Action {
-    fn described(&self) -> &dyn Described {
-        match self {
-            Action::Shell(shell) => shell,
-            Action::Webhook(webhook) => &**webhook,
-            Action::Spawn(spawn) => &**spawn,
-            Action::GitCommit(commit) => commit,
-            Action::GitPush(push) => push,
-            Action::Callback(callback) => callback,
-        }
-    }
-
     /// Its row in the table of types.
     pub fn action_type(&self) -> &'static ActionType {
-        self.described().action_type()
+        match self {
+            Action::Shell(_) => &Shell::TYPE,
+            Action::Webhook(_) => &Webhook::TYPE,
+            Action::Spawn(_) => &Spawn::TYPE,
+            Action::GitCommit(_) => &GitCommit::TYPE,
+            Action::GitPush(_) => &GitPush::TYPE,
+            Action::Callback(_) => &Callback::TYPE,
+        }
     }
 
     /// The word in configurations and reports. A callback occurs in no file.
@@ -53,16 +49,43 @@ impl Action {
 
     /// What it does, in one line, for lists.
     pub fn summary(&self) -> &str {
-        self.described().summary()
+        match self {
+            Action::Shell(shell) => shell.command.source(),
+            Action::Webhook(webhook) => {
+                webhook.url.as_ref().map_or("ask a person", TextTemplate::source)
+            }
+            Action::Spawn(spawn) => &spawn.pipeline,
+            Action::GitCommit(commit) => {
+                commit.message.as_ref().map_or("commit all changes", TextTemplate::source)
+            }
+            Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
+            Action::Callback(callback) => callback.name(),
+        }
     }
 
     /// What else determines what is run or sent, for people who decide whether to trust it.
     pub fn details(&self) -> Vec<(&'static str, String)> {
-        let mut details = Details::default();
-        self.described().details(&mut details);
-        details.all
+        let all = match self {
+            Action::Shell(shell) => shell.details(),
+            Action::Webhook(webhook) => webhook.details(),
+            Action::Spawn(spawn) => {
+                let in_session = spawn.working_dir == SpawnDir::Session;
+                let working_dir = in_session.then(|| "session".to_owned());
+                let inputs = Some(spawn.inputs.source().to_string());
+                vec![("inputs", inputs), ("working_dir", working_dir)]
+            }
+            Action::GitCommit(commit) => {
+                vec![("no_verify", commit.no_verify.then(|| "true".to_owned()))]
+            }
+            Action::GitPush(push) => vec![("branch", push.branch.clone())],
+            Action::Callback(_) => Vec::new(),
+        };
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
+
+/// A setting that determines what is run or sent; `None` if it is not written.
+type Detail = (&'static str, Option<String>);
 
 /// The types that files can use, in the order of messages.
 pub const ACTION_TYPES: &[&ActionType] =
@@ -125,23 +148,14 @@ impl Shell {
             kill_grace: None,
         }
     }
-}
 
-impl Described for Shell {
-    fn action_type(&self) -> &'static ActionType {
-        &Shell::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        self.command.source()
-    }
-
-    fn details(&self, details: &mut Details) {
-        details.put("shell", self.shell.clone());
-        details.put("working_dir", self.working_dir.as_ref().map(|dir| dir.display().to_string()));
+    fn details(&self) -> Vec<Detail> {
+        let working_dir = self.working_dir.as_ref().map(|dir| dir.display().to_string());
+        let mut details = vec![("shell", self.shell.clone()), ("working_dir", working_dir)];
         for (name, value) in &self.env {
-            details.put("env", Some(format!("{name}={}", value.source())));
+            details.push(("env", Some(format!("{name}={}", value.source()))));
         }
+        details
     }
 }
 
@@ -205,25 +219,16 @@ impl Webhook {
         },
         ..ActionType::COMMAND
     };
-}
 
-impl Described for Webhook {
-    fn action_type(&self) -> &'static ActionType {
-        &Webhook::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        self.url.as_ref().map_or("ask a person", TextTemplate::source)
-    }
-
-    fn details(&self, details: &mut Details) {
-        details.put("method", self.method.clone());
+    fn details(&self) -> Vec<Detail> {
+        let mut details = vec![("method", self.method.clone())];
         for (name, value) in &self.headers {
-            details.put("header", Some(format!("{name}: {}", value.source())));
+            details.push(("header", Some(format!("{name}: {}", value.source()))));
         }
-        details.put("body", Some(self.body.source().to_string()));
-        details.put("secret", self.secret.as_ref().map(TextTemplate::source));
-        details.put_switch("allow_http", self.allow_http);
+        details.push(("body", Some(self.body.source().to_string())));
+        details.push(("secret", self.secret.as_ref().map(|secret| secret.source().to_owned())));
+        details.push(("allow_http", self.allow_http.then(|| "true".to_owned())));
+        details
     }
 }
 
@@ -281,22 +286,6 @@ impl Spawn {
     };
 }
 
-impl Described for Spawn {
-    fn action_type(&self) -> &'static ActionType {
-        &Spawn::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        &self.pipeline
-    }
-
-    fn details(&self, details: &mut Details) {
-        details.put("inputs", Some(self.inputs.source().to_string()));
-        let in_session = self.working_dir == SpawnDir::Session;
-        details.put("working_dir", in_session.then_some("session"));
-    }
-}
-
 /// Where a child pipeline's agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnDir {
@@ -326,20 +315,6 @@ impl GitCommit {
     };
 }
 
-impl Described for GitCommit {
-    fn action_type(&self) -> &'static ActionType {
-        &GitCommit::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        self.message.as_ref().map_or("commit all changes", TextTemplate::source)
-    }
-
-    fn details(&self, details: &mut Details) {
-        details.put_switch("no_verify", self.no_verify);
-    }
-}
-
 /// Pushes commits.
 #[derive(Debug, Clone)]
 pub struct GitPush {
@@ -360,36 +335,10 @@ impl GitPush {
     };
 }
 
-impl Described for GitPush {
-    fn action_type(&self) -> &'static ActionType {
-        &GitPush::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        self.remote.as_deref().unwrap_or("origin")
-    }
-
-    fn details(&self, details: &mut Details) {
-        details.put("branch", self.branch.clone());
-    }
-}
-
 impl Callback {
     const TYPE: ActionType = ActionType {
         name: "callback",
         way_out: "make it return an answer, or set its on_failure to continue",
         ..ActionType::COMMAND
     };
-}
-
-impl Described for Callback {
-    fn action_type(&self) -> &'static ActionType {
-        &Callback::TYPE
-    }
-
-    fn summary(&self) -> &str {
-        self.name()
-    }
-
-    fn details(&self, _details: &mut Details) {}
 }

@@ -72,28 +72,3 @@ pub enum KeyValue {
     /// One of these words.
     Words(&'static [&'static str]),
 }
-
-/// What an action type says about itself.
-pub(super) trait Described {
-    fn action_type(&self) -> &'static ActionType;
-
-    fn summary(&self) -> &str;
-
-    fn details(&self, details: &mut Details);
-}
-
-/// Names and values, for people who decide whether to trust an action.
-#[derive(Default)]
-pub(super) struct Details {
-    pub(super) all: Vec<(&'static str, String)>,
-}
-
-impl Details {
-    pub(super) fn put(&mut self, name: &'static str, value: Option<impl Into<String>>) {
-        self.all.extend(value.map(|value| (name, value.into())));
-    }
-
-    pub(super) fn put_switch(&mut self, name: &'static str, is_on: bool) {
-        self.put(name, is_on.then_some("true"));
-    }
-}

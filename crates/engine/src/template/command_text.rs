@@ -241,7 +241,7 @@ fn standing(text: &str, found: &[FoundReference]) -> Vec<ReferenceUse> {
 }
 
 fn of_place(place: &ShellPlace) -> ReferenceUse {
-    match place.evaluated_again() {
+    match place.evaluation {
         Some(evaluation) if !evaluation.is_meant() => return ReferenceUse::EvaluatedAgain,
         Some(_) | None => {}
     }

@@ -171,7 +171,9 @@ impl<'s> Layout<'s> {
     fn parts(&self) -> Option<Vec<Range<usize>>> {
         let start = |mark| start_of(mark, self.source);
         let parts: Vec<(usize, &Node)> = match &self.node.raw {
-            Raw::Map(fields) => fields.iter().map(|field| (start(field.at), &field.value)).collect(),
+            Raw::Map(fields) => {
+                fields.iter().map(|field| (start(field.at), &field.value)).collect()
+            }
             Raw::List(items) => items.iter().map(|item| (start(item.at), item)).collect(),
             _ => return None,
         };

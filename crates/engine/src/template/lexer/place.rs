@@ -9,7 +9,8 @@ use std::ops::Range;
 pub struct ShellPlace {
     /// How the place is quoted.
     pub quoting: Quoting,
-    /// Why the shell evaluates the value there again, if it does.
+    /// Why the shell evaluates the value there again, if it does. Code in `'…'` or in a comment is
+    /// never the place's own value.
     pub evaluation: Option<Evaluation>,
     /// Whether an unquoted expansion there is split into words and globbed.
     pub splits: bool,
@@ -25,28 +26,12 @@ pub struct ShellPlace {
 }
 
 impl ShellPlace {
-    /// Whether the shell reads every character there literally: single quotes.
-    pub fn in_single_quotes(&self) -> bool {
-        self.quoting == Quoting::Single
-    }
-
     /// Adds a reason to be evaluated. A reason that refuses a value is kept.
     pub(super) fn evaluate(&mut self, why: Evaluation) {
         let is_kept = self.evaluation.is_some_and(|known| !known.is_meant() || why.is_meant());
         if !is_kept {
             self.evaluation = Some(why);
         }
-    }
-
-    /// Whether a backslash escapes the first character.
-    pub fn is_escaped(&self) -> bool {
-        self.quoting == Quoting::Escaped
-    }
-
-    /// Why the shell evaluates the value there again, if it does. Code in `'…'` or in a comment is
-    /// never the place's own value.
-    pub fn evaluated_again(&self) -> Option<Evaluation> {
-        self.evaluation
     }
 }
 
