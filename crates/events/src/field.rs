@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_stands_for_two_fields() {
+    fn no_spelling_means_two_fields() {
         let mut all: Vec<Vec<u8>> = FIELDS
             .iter()
             .flat_map(|f| std::iter::once(f.name).chain(f.aliases.iter().copied()))

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_stands_for_two_tools() {
+    fn no_spelling_means_two_tools() {
         let mut all: Vec<String> =
             TOOLS.iter().flat_map(|row| row.iter().map(|s| s.to_ascii_lowercase())).collect();
         all.sort();

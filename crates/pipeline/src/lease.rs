@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_has_ended_holds_nothing_although_nobody_collected_it() {
+    fn an_owner_that_is_a_zombie_holds_nothing() {
         let mut command = std::process::Command::new("cat");
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
         let leader = Leader { pid: child.id() };

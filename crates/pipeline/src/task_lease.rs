@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_completes_a_task_and_nobody_waits_for_hooks_above_himself() {
+    fn one_process_at_a_time_completes_a_task_and_none_waits_for_the_hooks_above_it() {
         let tasks = KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/p");
         let (one, other) = (TaskLease::new(&tasks, TaskId(1)), TaskLease::new(&tasks, TaskId(1)));
         let event = EventName::resolve("task:complete").expect("it stands in the table");

@@ -67,7 +67,7 @@ impl Dropped {
     fn end(self) -> Option<Self> {
         let mut reach = Reach::new(&[(self.child.id(), &self.run_id)]);
         reach.kill_now();
-        if reach.anyone_left() || matches!(running::collect(&self.child), Ok(None)) {
+        if reach.any_left() || matches!(running::collect(&self.child), Ok(None)) {
             return Some(self);
         }
         None

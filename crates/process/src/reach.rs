@@ -42,7 +42,7 @@ pub async fn wait_for_runs(run_ids: &[String], limit: Duration) -> bool {
     let limit_end = far(Instant::now(), limit);
     let mut reach = Reach { run_ids: run_ids.to_vec(), ..Reach::default() };
     let mut pause = FIRST_PAUSE;
-    while reach.anyone_left() {
+    while reach.any_left() {
         if Instant::now() >= limit_end {
             return false;
         }
@@ -88,7 +88,7 @@ impl Reach {
         self.signal(Signal::CONT);
         let mut asked = self.known.clone();
         let mut pause = FIRST_PAUSE;
-        while self.anyone_left() && Instant::now() < grace_end {
+        while self.any_left() && Instant::now() < grace_end {
             // A process that was just being started during the scan has not received the signal
             // yet.
             let unasked = self.known.iter().filter(|(pid, start)| asked.get(pid) != Some(start));
@@ -105,7 +105,7 @@ impl Reach {
         self.look();
         loop {
             self.signal(Signal::KILL);
-            if !self.anyone_left() || Instant::now() >= kill_end {
+            if !self.any_left() || Instant::now() >= kill_end {
                 return;
             }
             sleep(pause).await;
@@ -128,7 +128,7 @@ impl Reach {
     }
 
     /// Whether a process in reach has not ended. Scans again only when all known ones have.
-    pub(crate) fn anyone_left(&mut self) -> bool {
+    pub(crate) fn any_left(&mut self) -> bool {
         self.known.retain(|pid, start_time| {
             process(*pid).is_some_and(|now| now.start_time == *start_time && !now.has_ended())
         });

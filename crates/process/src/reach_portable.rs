@@ -39,12 +39,12 @@ impl Reach {
         let grace_end = far(Instant::now(), grace);
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
-        while self.anyone_left() && Instant::now() < grace_end {
+        while self.any_left() && Instant::now() < grace_end {
             sleep(PAUSE).await;
         }
         self.signal(Signal::KILL);
         let kill_end = Instant::now() + Duration::from_secs(2);
-        while self.anyone_left() && Instant::now() < kill_end {
+        while self.any_left() && Instant::now() < kill_end {
             sleep(PAUSE).await;
         }
     }
@@ -55,7 +55,7 @@ impl Reach {
     }
 
     /// Whether a leader has not ended.
-    pub(crate) fn anyone_left(&mut self) -> bool {
+    pub(crate) fn any_left(&mut self) -> bool {
         let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.leaders.iter().any(|leader| matches!(waitid(WaitId::Pid(*leader), looking), Ok(None)))
     }

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_shown_as_such_and_nothing_waits_for_ever() {
+    fn invalid_text_is_shown_as_such_and_nothing_waits_forever() {
         let mut chunks = Utf8Chunks::default();
         assert_eq!(chunks.push(b"a\xffb"), "a\u{fffd}b");
         assert_eq!(chunks.push(b"x\xff"), "x\u{fffd}");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_way_has_words_of_its_own() {
+    fn each_obstacle_has_a_message_of_its_own() {
         for (stderr, cause) in [
             (
                 "fatal: could not read Username for 'https://x.example': terminal prompts disabled",

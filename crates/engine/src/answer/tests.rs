@@ -615,7 +615,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_stands_around_it_an_answer_among_text_grants_nothing(
+    fn an_answer_among_any_text_grants_nothing(
         before in "(\\PC|[\n {}\"])*", answers in prop::collection::vec(any_answer(), 1..4),
         between in "(\\PC|[\n {}])*", after in "(\\PC|[\n {}])*", whole in any::<bool>()
     ) {

@@ -719,7 +719,7 @@ fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
 // Failures.
 
 #[test]
-fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
+fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_fix_it() {
     for (outcome, how) in [
         (exit(1), "exit code 1"),
         (exit(126), "cannot start: exit code 126 (not executable)"),
@@ -943,7 +943,7 @@ fn a_persons_yes_at_a_permission_prompt_is_an_allow_and_elsewhere_it_only_goes_o
 }
 
 #[test]
-fn nobodys_answer_does_what_on_timeout_says_and_is_not_asked_for_again() {
+fn an_unanswered_question_does_what_on_timeout_says_and_is_not_repeated() {
     let (proceed, reason) = (Decision::default, "no answer within 60 s");
     for (event, more, expected) in [
         (OBSERVED, "", aborted(reason)),
@@ -1070,7 +1070,7 @@ fn exhausted_attempts_lead_to_on_exhausted_or_to_what_the_event_does_by_default(
 }
 
 #[test]
-fn a_hook_that_nobody_waits_for_is_tried_again_in_the_background() {
+fn a_hook_that_is_not_awaited_is_retried_in_the_background() {
     let mut machine = Firing::at(
         OBSERVED,
         "id: a, command: x, on_failure: retry, retries: 1
@@ -1107,7 +1107,7 @@ fn a_block_is_never_tried_again() {
 }
 
 #[test]
-fn what_trying_again_cannot_mend_is_not_tried_again() {
+fn a_failure_that_a_retry_cannot_fix_is_not_retried() {
     for outcome in [
         interrupted(),
         Outcome::Process(ProcessOutcome::WantedTerminal { output: Output::default() }),
@@ -1681,7 +1681,7 @@ fn what_an_async_hook_says_before_the_decision_is_said_once() {
 }
 
 #[test]
-fn what_a_hook_that_nobody_waits_for_answers_decides_nothing() {
+fn the_answer_of_a_hook_that_is_not_awaited_decides_nothing() {
     for outcome in [
         blocks("no"),
         answers(json!({ "decision": "deny", "reason": "no" })),

@@ -137,7 +137,7 @@ fn exit_2_where_nothing_can_be_blocked_is_a_failure() {
 }
 
 #[test]
-fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_that_trying_again_does_not_mend() {
+fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_without_retry() {
     for (code, stdout) in [
         (0, r#"{"decision": "deny", "reason": "no"}"#),
         (1, r#"{"decision": "block", "reason": "no"}"#),
@@ -161,7 +161,7 @@ fn a_json_deny_counts_whatever_the_exit_code() {
 }
 
 #[test]
-fn a_deny_needs_no_reason_and_feedback_stands_below_it() {
+fn a_deny_needs_no_reason_and_feedback_follows_it() {
     assert_eq!(
         meaning(
             GUARD,
@@ -424,7 +424,7 @@ fn a_guard_that_asks_and_exits_with_1_has_failed() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_decides_nothing_and_is_a_failure() {
+fn an_answer_that_is_not_awaited_decides_nothing_and_is_a_failure() {
     for outcome in [
         exited(0, r#"{"decision": "deny", "reason": "no"}"#, ""),
         exited(2, "", "no"),

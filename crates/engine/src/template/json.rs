@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_knows_fails_however_deep_it_stands() {
+    fn an_unknown_name_fails_at_any_depth() {
         let error =
             filled(&json!({ "a": [[{ "b": "${ERORR}" }]] }), json!({})).expect_err("unknown");
         assert_eq!(error.to_string(), "unknown variable `ERORR`");

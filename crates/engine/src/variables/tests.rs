@@ -186,7 +186,7 @@ fn beyond_the_total_the_largest_go_first() {
 }
 
 #[test]
-fn what_the_author_sets_stands_on_top() {
+fn what_the_author_sets_overrides_the_rest() {
     let event = event("session:start", json!({ "source": "startup" }));
     let (carried, environment) = (Carried::default(), environment(&[("A", "host")]));
     let variables = Variables { event: &event, carried: &carried, environment: &environment };

@@ -144,7 +144,7 @@ async fn piped_output_carries_what_failed_and_how() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_ask_is_deny() {
+async fn without_an_approver_ask_is_deny() {
     let host = Host::new(
         r#"hooks: {PreToolUse: [{command: "echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'"}]}"#,
     );
@@ -192,7 +192,7 @@ async fn a_command_that_begins_with_a_dash_is_no_option_of_the_shell() {
 }
 
 #[tokio::test]
-async fn a_child_that_floods_the_output_after_its_leader_keeps_nobody_waiting() {
+async fn a_child_that_floods_the_output_after_its_leader_delays_nothing() {
     let host =
         Host::new("hooks: {tool:pre_execute: [{command: '(timeout 60 yes \"{\" &) ; exit 0'}]}");
     let fired = tokio::time::timeout(

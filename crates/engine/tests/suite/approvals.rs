@@ -135,7 +135,7 @@ async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
 }
 
 #[tokio::test]
-async fn no_secret_stands_in_the_record_of_a_question() {
+async fn the_record_of_a_question_contains_no_secret() {
     let receiver = Receiver::new([]).await;
     let asking = Asking::new(&gate(&receiver.url("/"), ""));
     let secret = |before: &str| format!("{before}hunter22-hunter22");
@@ -219,7 +219,7 @@ async fn at_a_point_that_can_block_a_person_decides_the_operation() {
 }
 
 #[tokio::test]
-async fn nobody_in_time_does_what_on_timeout_says() {
+async fn no_answer_in_time_does_what_on_timeout_says() {
     let reason = || "no answer within 20 ms".to_owned();
     let proceed = Verdict::Proceed { rewritten_input: None };
     for (name, more, expected) in [
@@ -267,7 +267,7 @@ async fn a_decision_counts_even_while_the_receiver_is_down() {
 }
 
 #[tokio::test]
-async fn an_interrupt_or_a_dropped_firing_ends_a_wait_that_nobody_takes_up() {
+async fn an_interrupt_or_a_dropped_firing_ends_a_wait_that_is_not_resumed() {
     for is_dropped in [false, true] {
         let receiver = Receiver::new([]).await;
         let asking = Asking::new(&gate(&receiver.url("/"), ""));
@@ -314,7 +314,7 @@ async fn take_up(asking: &Asking, past: Box<PastFiring>) -> Fired {
 }
 
 #[tokio::test]
-async fn a_wait_that_was_cut_off_goes_on_and_nobody_is_asked_twice() {
+async fn an_interrupted_wait_is_resumed_and_no_person_is_asked_twice() {
     let mut receiver = Receiver::new([]).await;
     let hooks = gate(&receiver.url("/"), "");
     let before = Asking::new(&hooks);
@@ -424,7 +424,7 @@ async fn what_a_person_answered_is_journalled_without_secrets() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_nothing_is_sent_and_the_hook_fails_at_once() {
+async fn without_an_approver_nothing_is_sent_and_the_hook_fails_at_once() {
     let mut receiver = Receiver::new([]).await;
     let host = Host::new(&gate(&receiver.url("/"), "on_failure: abort").replace("${KEY}", "x"));
     let fired = host.fire("stage:complete", json!({ "stage": "plan" })).await;

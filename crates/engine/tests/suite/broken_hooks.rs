@@ -12,7 +12,7 @@ async fn guard(entry: &str) -> (Status, String, serde_json::Value) {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_broken_in_any_way_blocks_and_says_how_to_mend_it() {
+async fn a_guard_that_is_broken_in_any_way_blocks_and_says_how_to_fix_it() {
     for (entry, status, said) in [
         ("{command: exit 1}", Status::Failed, "exit code 1"),
         ("{command: ./missing.sh}", Status::Failed, "cannot start: exit code 127"),
@@ -54,7 +54,7 @@ async fn with_on_failure_continue_it_lets_pass() {
 }
 
 #[tokio::test]
-async fn at_a_stop_a_broken_hook_traps_nobody() {
+async fn at_a_stop_a_broken_hook_does_not_trap_the_agent() {
     let host = Host::new("hooks: {Stop: [{command: exit 1}]}");
     let fired = host.fire("Stop", json!({})).await;
     assert_eq!(fired.decision.verdict, proceed());

@@ -400,7 +400,7 @@ async fn what_a_callback_fires_is_below_it_in_its_session_and_closes_no_circle()
 }
 
 #[tokio::test]
-async fn what_nobody_can_be_asked_about_stays_so_below_a_callback() {
+async fn a_missing_approver_is_missing_below_a_callback_too() {
     let asks = Hook::on("git:pre_commit", |_| ready(Ok(Answer::ask("sure?"))));
     let outer = Hook::on("tool:pre_execute", |call: Call| async move {
         let fired = call.fire(event("git:pre_commit", json!({}))).await;

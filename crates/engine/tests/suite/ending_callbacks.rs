@@ -228,7 +228,7 @@ async fn a_host_that_drops_a_firing_cancels_the_token_and_drops_the_callback() {
 }
 
 #[tokio::test]
-async fn a_panic_while_a_firing_is_dropped_reaches_nobody() {
+async fn a_panic_while_a_firing_is_dropped_is_contained() {
     let running = Arc::new(Notify::new());
     let runs = Arc::clone(&running);
     let hook = Hook::on("tool:pre_execute", move |_| {

@@ -32,7 +32,7 @@ async fn hostile_data_runs_nothing_and_the_hook_sees_the_value() {
 }
 
 #[tokio::test]
-async fn a_value_that_does_not_fit_stands_in_a_file() {
+async fn a_value_that_does_not_fit_is_put_into_a_file() {
     let host = Host::new(
         "hooks: {Stop: [{command: 'cp \"$OUTPUT_FILE\" whole; cmp \"$OUTPUT_FILE\" \"$HOOKWRIGHT_OUTPUT_FILE\"; ! env | grep -q ^CONTENT='}]}",
     );

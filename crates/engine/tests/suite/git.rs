@@ -810,7 +810,7 @@ async fn a_push_that_fails_is_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_for_a_password_and_no_terminal_is_read() {
+async fn no_password_is_asked_for_and_no_terminal_is_read() {
     let repository = Repository::with_remote(&hook("type: git-push"));
     repository.commit("second");
     let script = "for name in GIT_TERMINAL_PROMPT GIT_ASKPASS SSH_ASKPASS LC_ALL; do

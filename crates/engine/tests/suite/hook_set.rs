@@ -133,7 +133,7 @@ fn an_empty_set_wakes_nothing() {
 }
 
 #[test]
-fn a_guard_wakes_where_nobody_can_tell_which_tool_it_is() {
+fn a_guard_runs_if_the_tool_is_unknown() {
     let set = project(
         "hooks: {tool:pre_execute:bash: [{command: literal}], PreToolUse: [{command: re, matcher: /^other$/}],
                  tool:post_execute:bash: [{command: observer}]}",

@@ -59,7 +59,7 @@ fn lines(host: &Host, name: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_is_the_same() {
+async fn wherever_it_was_interrupted_nothing_that_ended_runs_again_and_the_decision_is_the_same() {
     let records = whole().await;
     let decided = records
         .iter()
@@ -138,7 +138,7 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
 }
 
 #[tokio::test]
-async fn whoever_watches_is_told_what_it_is_that_is_taken_up_and_the_journal_is_not_told_again() {
+async fn observers_are_told_what_is_resumed_and_the_journal_is_not_told_again() {
     let records = whole().await;
     let starting = records
         .iter()
@@ -217,7 +217,7 @@ impl Journal for WholeJournal {
 }
 
 #[tokio::test]
-async fn a_decided_firing_that_is_taken_up_remembers_nothing_a_second_time() {
+async fn a_decided_firing_that_is_resumed_remembers_nothing_a_second_time() {
     let hooks = r#"
 hooks:
   iteration:complete:

@@ -125,7 +125,7 @@ async fn what_was_printed_before_a_timeout_is_hidden_too() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_in_env_is_said_and_nothing_starts() {
+async fn an_unknown_name_in_env_is_reported_and_nothing_starts() {
     let host =
         host("hooks: {session:start: [{await: true, command: 'touch ran', env: {A: '${TOKE}'}}]}");
     let fired = host.fire("session:start", json!({})).await;

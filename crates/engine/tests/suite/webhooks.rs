@@ -220,7 +220,7 @@ async fn many_at_once_all_arrive_and_no_more_than_the_limit_are_on_their_way() {
 }
 
 #[tokio::test]
-async fn a_signature_can_be_verified_by_whoever_has_the_secret() {
+async fn a_receiver_that_has_the_secret_can_verify_the_signature() {
     // The published test vector's key.
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let mut receiver = Receiver::new([]).await;
@@ -251,7 +251,7 @@ async fn a_secret_that_cannot_sign_fails_once_and_says_what_is_expected() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_fails_with_the_name_and_nothing_is_sent() {
+async fn an_unknown_name_fails_with_the_name_and_nothing_is_sent() {
     let mut receiver = Receiver::new([]).await;
     let url = receiver.url("/");
     for (fields, place) in [

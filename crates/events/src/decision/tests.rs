@@ -50,7 +50,7 @@ fn among_equals_the_first_in_order_gives_the_reason() {
 }
 
 #[test]
-fn the_last_rewrite_in_configuration_order_wins_whoever_gives_the_verdict() {
+fn the_last_rewrite_in_configuration_order_wins_whichever_hook_gives_the_verdict() {
     let whole = Decision::combine([
         proceed(Some(json!({ "command": "one" }))),
         ask("sure?"),
@@ -124,7 +124,7 @@ fn the_record_has_every_field_of_the_documented_shape() {
 }
 
 #[test]
-fn whoever_reads_only_decision_is_safe_when_the_session_has_to_end() {
+fn a_reader_of_decision_alone_is_safe_when_the_session_has_to_end() {
     let at = |name: &str| Event::new(EventName::resolve(name).expect("known"), Map::new());
     let record = stop("enough").record(&at("tool:pre_execute"), &[]);
     assert_eq!(record["decision"], "block");

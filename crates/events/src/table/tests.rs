@@ -59,7 +59,7 @@ fn exactly_these_events_can_be_blocked() {
 }
 
 #[test]
-fn a_broken_hook_traps_nobody_at_exactly_four_events() {
+fn a_broken_hook_traps_no_agent_at_exactly_four_events() {
     let four: Vec<&str> = EVENTS
         .iter()
         .filter(|spec| spec.power == Power::BlocksOnPurpose)
@@ -79,7 +79,7 @@ fn the_constant_of_an_event_is_its_name_in_capitals() {
 }
 
 #[test]
-fn no_name_stands_twice() {
+fn no_name_occurs_twice() {
     let mut names: Vec<&str> = all_names().collect();
     names.sort_unstable();
     let count = names.len();

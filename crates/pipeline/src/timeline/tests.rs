@@ -199,7 +199,7 @@ fn a_piece_of_work_holds_its_iterations_and_its_last_hooks() {
 }
 
 #[test]
-fn a_piece_of_work_that_was_cut_off_goes_on_when_the_session_does() {
+fn an_interrupted_work_item_continues_with_the_session() {
     let journal = vec![
         began(),
         stage(),
@@ -469,7 +469,7 @@ fn of_very_many_deeds_the_middle_is_counted_and_its_trouble_is_known() {
 }
 
 #[test]
-fn hooks_that_never_end_are_not_kept_for_ever() {
+fn hooks_that_never_end_are_not_kept_forever() {
     use crate::limits::UNDER_WAY_MAX;
     let mut timeline = Timeline::default();
     let starting = |number: usize| {

@@ -504,7 +504,7 @@ async fn a_linked_work_tree_is_one_too() {
 }
 
 #[tokio::test]
-async fn variables_of_git_in_the_environment_mislead_nobody() {
+async fn variables_of_git_in_the_environment_do_not_mislead() {
     let tree = Tree::committed();
     let other = Tree::committed();
     let mut environment = tree.environment.clone();
@@ -599,7 +599,7 @@ async fn the_index_is_not_touched_and_no_object_is_written() {
 }
 
 #[tokio::test]
-async fn an_index_that_somebody_else_has_locked_does_not_matter() {
+async fn an_index_locked_by_another_process_does_not_matter() {
     let tree = Tree::committed();
     tree.write(".git/index.lock", "");
     assert_eq!(tree.changes(|tree| tree.write("a", "x")).await, paths(&["a"]));
@@ -637,7 +637,7 @@ async fn a_git_that_hangs_is_ended_and_noted() {
 }
 
 #[tokio::test]
-async fn a_pipe_among_dirty_files_holds_nobody_up() {
+async fn a_pipe_among_dirty_files_blocks_nothing() {
     let tree = Tree::committed();
     tree.remove("a");
     let fifo = tree.path("a");
@@ -736,7 +736,7 @@ async fn a_root_that_is_gone_is_noted() {
 }
 
 #[tokio::test]
-async fn more_files_than_anybody_would_read_are_none_with_a_note() {
+async fn too_many_files_give_no_list_but_a_note() {
     let note = Unseen::TooMany { files_max: CHANGED_FILES_MAX };
     assert_eq!(note.to_string(), "there are more than 50000 files to scan");
     let write = |count: usize| {

@@ -91,7 +91,7 @@ async fn output_of_a_background_child_is_kept_when_it_ends_the_output_in_time() 
 }
 
 #[tokio::test]
-async fn a_cancel_while_lingering_ends_the_wait_and_nobody() {
+async fn a_cancel_while_lingering_ends_the_wait_and_no_process() {
     let ready = ready(bash("sleep 1000 & echo $!; echo ready")).await;
     while state(ready.leader).is_some() {
         tokio::task::yield_now().await;

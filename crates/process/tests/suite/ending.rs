@@ -38,7 +38,7 @@ async fn a_child_that_prints_without_end_does_not_outrun_its_deadline() {
 }
 
 #[tokio::test]
-async fn whoever_ignores_sigterm_is_killed_after_the_grace_and_so_are_his_children() {
+async fn a_process_that_ignores_sigterm_is_killed_after_the_grace_with_its_children() {
     let mut launch = bash("trap '' TERM; sleep 1000 & echo $$ $!; echo ready; wait; sleep 1000");
     launch.kill_grace = SHORT_GRACE;
     let ended = run_until_ready(launch).await;
@@ -101,7 +101,7 @@ async fn a_descendant_with_a_cleared_environment_is_found_below_the_leader() {
 }
 
 #[tokio::test]
-async fn whoever_is_started_by_sigterm_is_ended_too() {
+async fn a_process_started_on_sigterm_is_ended_too() {
     for (late, grace) in [
         ("sleep 1000", LONG),
         ("bash -c \"trap : TERM; while :; do sleep 0.1; done\"", SHORT_GRACE),
@@ -158,7 +158,7 @@ async fn a_run_inside_a_run_is_found_by_the_outer_runs_id() {
 }
 
 #[tokio::test]
-async fn the_survivors_of_a_run_are_ended_by_its_id_and_nobody_else_is() {
+async fn only_the_survivors_of_a_run_are_ended_by_its_id() {
     let mut launch = bash("for _ in 1 2; do setsid sleep 1000 >/dev/null 2>&1 & echo $!; done");
     launch.run_id = format!("{}-extended", fresh_run_id());
     let run_id = launch.run_id.clone();

@@ -80,7 +80,7 @@ impl Watch for ReapsFirst {
 }
 
 #[tokio::test]
-async fn reaping_orphans_takes_nobodys_end_from_its_owner() {
+async fn reaping_orphans_leaves_every_childs_end_to_its_owner() {
     in_its_own_process("orphans::alone_ends_stay_with_their_owners", |command| bash(&command))
         .await;
 }
@@ -89,8 +89,8 @@ async fn reaping_orphans_takes_nobodys_end_from_its_owner() {
 #[ignore = "makes its process a subreaper; run by the test above"]
 async fn alone_ends_stay_with_their_owners() {
     become_subreaper().unwrap();
-    let mut somebody_elses = Command::new("/bin/bash").args(["-c", "exit 5"]).spawn().unwrap();
-    wait_until("a zombie", || state(somebody_elses.id()) == Some('Z'));
+    let mut foreign = Command::new("/bin/bash").args(["-c", "exit 5"]).spawn().unwrap();
+    wait_until("a zombie", || state(foreign.id()) == Some('Z'));
 
     let over = Arc::new(AtomicBool::new(false));
     let theirs = over.clone();
@@ -108,7 +108,7 @@ async fn alone_ends_stay_with_their_owners() {
     let ended = run(bash("exit 7"), &mut ReapsFirst, &CancellationToken::new()).await;
     assert_exited(&ended, 7);
 
-    assert_eq!(somebody_elses.wait().unwrap().code(), Some(5));
+    assert_eq!(foreign.wait().unwrap().code(), Some(5));
     wait_until("all the orphans are collected", || {
         reap_orphans();
         let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

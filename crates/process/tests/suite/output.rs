@@ -12,7 +12,7 @@ use crate::situation::{
 const MEGABYTE: usize = 1024 * 1024;
 
 #[tokio::test]
-async fn input_nobody_reads_is_no_failure() {
+async fn input_that_is_not_read_is_no_failure() {
     let mut launch = program("/bin/true", &[]);
     launch.stdin = vec![b'x'; MEGABYTE];
     assert_exited(&run_it(launch).await, 0);
@@ -111,7 +111,7 @@ async fn the_child_leads_a_group_of_its_own_in_its_working_directory() {
 }
 
 #[tokio::test]
-async fn a_signal_of_somebody_else_is_told_by_its_number() {
+async fn a_foreign_signal_is_reported_by_its_number() {
     let ended = run_it(bash("kill -USR1 $$")).await;
     assert!(matches!(ended.how, hookwright_process::How::Killed { signal: 10 }), "{ended:?}");
 }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_ends_with_an_answer_with_its_time_or_with_nobody_waiting() {
+    async fn a_wait_ends_by_an_answer_by_its_deadline_or_abandoned() {
         let waits = Arc::new(InMemoryWaits::default());
         let [late, left, answered] = ["late", "left", "answered"].map(keyed);
         let late = waits.open(late).await.expect("opened");

@@ -9,7 +9,7 @@ fn known(name: &str) -> Reference {
 }
 
 #[test]
-fn a_reference_is_written_by_where_it_stands() {
+fn a_reference_is_written_according_to_its_place() {
     for (text, expected) in [
         ("echo {{x}}", "echo \"${HOOKWRIGHT_REF_T1}\""),
         ("echo \"a {{x}}\"", "echo \"a ${HOOKWRIGHT_REF_T1}\""),

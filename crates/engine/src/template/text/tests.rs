@@ -55,7 +55,7 @@ fn names_and_paths_are_replaced_by_their_values_and_no_value_is_expanded_again()
 }
 
 #[test]
-fn a_name_that_nobody_knows_is_named() {
+fn an_unknown_name_is_named() {
     for (written, said) in [
         ("${NOBODY}", "unknown variable `NOBODY`"),
         ("${USER_TEAM.x}", "unknown variable `USER_TEAM`"),

@@ -104,7 +104,7 @@ async fn a_driver_that_asks_before_a_tool_call_sees_that_a_hook_blocks_it() {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_cut_off_after_its_driver_fired_is_done_again_with_a_firing_of_its_own() {
+async fn a_turn_interrupted_after_its_driver_fired_is_repeated_with_a_firing_of_its_own() {
     let agent = AsksBeforeTools::default();
     // It says something else each time, which the driver tells the agent.
     let hook = "command: 'echo x >> asked; echo \"no $(wc -l < asked)\" >&2; exit 2'";
