@@ -277,7 +277,6 @@ impl WorkTree {
         Ok((changed, note))
     }
 
-    /// Asks git again.
     async fn ask_git_again(
         &self,
         before: &GitSeen,

@@ -31,7 +31,6 @@ struct Made {
 }
 
 impl Made {
-    /// The next name.
     fn next(&self) -> SessionName {
         let pair = (self.first % PAIRS + self.count % PAIRS) * STEP % PAIRS;
         let pair = usize::try_from(pair).expect("less than all pairs");

@@ -36,7 +36,6 @@ pub(crate) struct Pipes {
     bytes_max: usize,
 }
 
-/// The child's ends.
 pub(crate) struct ChildEnds {
     pub(crate) stdin: PipeReader,
     pub(crate) stdout: PipeWriter,

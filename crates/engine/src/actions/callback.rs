@@ -127,7 +127,6 @@ fn call(attempt: &HookAttempt, cancelled: &CancellationToken, within: FromWithin
     }
 }
 
-/// How a callback ended.
 enum CallbackEnd {
     Answered { answer: Box<Answer> },
     Failed { cause: String },

@@ -48,7 +48,6 @@ impl Exchange {
         self.told().await
     }
 
-    /// What happened.
     pub(super) async fn told(&self) -> (Measured, Happening, Box<CourseState>) {
         poll_fn(|_| self.slot().answer.take().map_or(Poll::Pending, Poll::Ready)).await
     }

@@ -24,7 +24,6 @@ pub(crate) struct FolderListing {
     stamps: Option<Vec<Option<Stamp>>>,
 }
 
-/// The files of one issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IssueFiles {
     /// The name of its own file.

@@ -55,7 +55,6 @@ impl Firings {
         self.latest.get(&firing).and_then(|fired| fired.turn.clone())
     }
 
-    /// The execution of a firing.
     pub(crate) fn execution_of(&self, firing: u64) -> Option<u32> {
         self.latest.get(&firing).and_then(|fired| fired.execution)
     }

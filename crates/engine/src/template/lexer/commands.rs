@@ -21,7 +21,6 @@ pub(super) enum ListUntil {
     CaseItem,
 }
 
-/// What ended a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListEnd {
     Here,
