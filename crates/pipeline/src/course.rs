@@ -9,9 +9,9 @@
 //!   → stage:complete]… → final delivery → session:stop → session:end
 //! ```
 //!
-//! Resuming is replay: the journal is folded into a [`History`], and for every step whose answer it
-//! has, the course takes that answer instead of asking the driver. So the first step that comes out is
-//! where the session was cut off. A new session has an empty history.
+//! Resuming is replay: the journal is folded into a [`History`], and a step whose outcome it has is not
+//! given to the driver. So the first step that comes out is where the session was cut off. A new session
+//! has an empty history.
 //!
 //! | file | decides |
 //! |---|---|
@@ -21,6 +21,7 @@
 //! | `course/turns.rs` | which agent does a turn, and when the session waits or pauses for agents |
 //! | `course/stopping.rs` | the final delivery, and blocks of the stop |
 //! | `course/closing.rs` | how the session ends |
+//! | `course/replay.rs` | which steps the journal answers |
 //!
 //! These are written as one way from the beginning to the end. `course/exchange.rs` stops on that way
 //! wherever the course has to know something.
@@ -29,6 +30,7 @@ mod closing;
 mod exchange;
 mod executions;
 mod position;
+mod replay;
 mod stages;
 mod step;
 mod stopping;
@@ -45,8 +47,8 @@ use crate::plan::Plan;
 use exchange::{CourseState, Exchange};
 pub(crate) use position::Position;
 pub(crate) use step::{
-    Decided, EarlyEnd, EndedItem, EventToFire, GivenUp, Happening, Measured, Step, TurnAttempt,
-    TurnTask,
+    Decided, EarlyEnd, EventToFire, GivenUp, Happening, LeftFiring, Measured, Resumed, Step,
+    TurnAttempt, TurnTask,
 };
 use way::{SessionBounds, Way};
 
@@ -90,11 +92,6 @@ impl Course {
     /// What is known of the session.
     pub(crate) fn history(&self) -> &History {
         &self.state.history
-    }
-
-    /// The same, to take out what is to be resumed.
-    pub(crate) fn history_mut(&mut self) -> &mut History {
-        &mut self.state.history
     }
 }
 

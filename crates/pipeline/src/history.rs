@@ -16,6 +16,7 @@ mod tasks;
 mod unfinished;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use hookwright_engine::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
@@ -28,6 +29,7 @@ use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::availability::Availability;
 use crate::pending_output::PendingOutput;
+use crate::plan::Reason;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use aborts::Aborted;
@@ -52,14 +54,12 @@ pub struct History {
     pub resumes: u32,
     /// Stages that began.
     pub stages_started: Vec<u32>,
-    /// Stages that ended: why, and after how many iterations.
-    stages_ended: BTreeMap<u32, (String, u32)>,
+    /// Stages that ended.
+    pub(crate) stages_ended: BTreeMap<u32, PastStage>,
     /// Pieces of work that were taken from queues, by stage and execution.
     pub(crate) items: BTreeMap<(u32, u32), PastItem>,
     /// Those of them that are open again since the session worked on them last, by stage.
-    put_back: HashMap<u32, HashSet<String>>,
-    /// Executions of stages that ended, at their end.
-    executions_at_end: BTreeMap<u32, u32>,
+    put_back: HashMap<u32, Arc<HashSet<String>>>,
     /// Turns of agents. A session that runs removes those that it has passed.
     pub turns: BTreeMap<TurnName, PastTurn>,
     /// The last iteration of each stage (from 1) that was begun.
@@ -77,11 +77,6 @@ pub struct History {
     /// Sessions that hooks have started and whose end their hooks have not seen, by the number of the
     /// firing and the hook.
     pub(crate) children: HashMap<(u64, String), OpenChild>,
-    /// What failed before it ended, and does not end it again.
-    forgiven: Vec<TurnName>,
-    /// Turns that are done again because the session ended with their failure: how often, and with
-    /// what they failed last.
-    redone: BTreeMap<TurnName, (u32, String)>,
     /// Which agents can work.
     pub(crate) availability: Availability,
     /// The agent that worked last, where that is recorded.
@@ -91,7 +86,7 @@ pub struct History {
     /// What children used of it.
     usage_of_children: Option<Usage>,
     /// The iteration that delivers what hooks reported after the last one.
-    final_delivery: Option<TurnName>,
+    pub(crate) final_delivery: Option<TurnName>,
     /// The key of the last question whether the session may stop, until a turn follows.
     asked_to_stop: Option<FiringKey>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
@@ -122,6 +117,21 @@ pub struct PastTurn {
     pub result: Option<TurnResult>,
     /// How long the agent took.
     pub duration_ms: f64,
+    /// How often it is done again because the session ended with its failure.
+    pub redone: u32,
+    /// What it failed with then.
+    pub failed_before: Option<String>,
+    /// The session ended after it had failed, and was resumed: it does not end the session again.
+    pub is_forgiven: bool,
+}
+
+/// A stage that ended.
+#[derive(Debug)]
+pub(crate) struct PastStage {
+    pub(crate) reason: Reason,
+    pub(crate) iterations: u32,
+    /// Pieces of work that it had taken by then.
+    pub(crate) executions: u32,
 }
 
 impl History {
@@ -168,34 +178,28 @@ impl History {
         self.firings_by_key.get(key).is_some_and(|known| known.survives)
     }
 
-    /// Whether the session ended after this turn had failed, and was resumed.
-    pub fn is_forgiven(&self, turn: &TurnName) -> bool {
-        self.forgiven.contains(turn)
-    }
-
-    /// Why a stage (from 1) ended, and after how many iterations.
-    pub fn ended(&self, stage: u32) -> Option<(&str, u32)> {
-        let (reason, iterations) = self.stages_ended.get(&stage)?;
-        Some((reason, *iterations))
-    }
-
     /// Notes what became of a piece of work of a stage (from 1).
     pub(crate) fn note_end_of_item(&mut self, stage: u32, key: &str, state: ItemState) {
-        let put_back = self.put_back.entry(stage).or_default();
+        let put_back = Arc::make_mut(self.put_back.entry(stage).or_default());
         match state {
             ItemState::Open => put_back.insert(key.to_owned()),
             ItemState::Done | ItemState::Failed | ItemState::Blocked => put_back.remove(key),
         };
     }
 
-    /// Whether a piece of work of a stage (from 1) is open again since the session worked on it last.
-    pub(crate) fn is_put_back(&self, stage: u32, key: &str) -> bool {
-        self.put_back.get(&stage).is_some_and(|keys| keys.contains(key))
+    /// Pieces of work of a stage (from 1) that are open again since the session worked on them last.
+    pub(crate) fn put_back(&self, stage: u32) -> Arc<HashSet<String>> {
+        self.put_back.get(&stage).cloned().unwrap_or_default()
     }
 
-    /// How many executions a stage (from 1) had when it ended.
-    pub(crate) fn executions_at_end(&self, stage: u32) -> Option<u32> {
-        self.executions_at_end.get(&stage).copied()
+    /// The keys of the pieces of work that a stage (from 1) has begun, and what became of each last.
+    pub(crate) fn tried(&self, stage: u32) -> BTreeMap<&str, Option<ItemState>> {
+        let of_stage = self.items.range((stage, 0)..=(stage, u32::MAX));
+        let tried = of_stage.map(|(_, past)| {
+            let state = past.ended.as_ref().map(|(state, _)| *state);
+            (past.item.key.as_str(), state)
+        });
+        tried.collect()
     }
 
     /// Executions of a stage (from 1) so far.
@@ -222,16 +226,6 @@ impl History {
         u32::try_from(ended.count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether this iteration delivers what hooks reported after the last one.
-    pub(crate) fn is_final_delivery(&self, turn: &TurnName) -> bool {
-        self.final_delivery.as_ref() == Some(turn)
-    }
-
-    /// Takes note of that.
-    pub(crate) fn note_final_delivery(&mut self, turn: TurnName) {
-        self.final_delivery = Some(turn);
-    }
-
     /// The turn that delivers raw output of hooks after the last iteration, if it was begun.
     pub(crate) fn raw_delivery(&self) -> Option<&TurnName> {
         self.turns.keys().rfind(|name| name.iteration == 0)
@@ -247,16 +241,6 @@ impl History {
         self.turns.get(turn).is_some_and(|past| past.result.is_some())
     }
 
-    /// What a turn that is done again failed with.
-    pub fn failed_before(&self, turn: &TurnName) -> Option<&str> {
-        self.redone.get(turn).map(|(_, error)| error.as_str())
-    }
-
-    /// How often a turn is done again.
-    pub fn redone(&self, turn: &TurnName) -> u32 {
-        self.redone.get(turn).map_or(0, |(times, _)| *times)
-    }
-
     /// The decision of a stage's latest iteration that ended.
     pub fn last_decision(&self) -> Option<&str> {
         let ended = self.turns.iter().rev().filter(|(name, _)| name.iteration > 0);
@@ -269,10 +253,21 @@ impl History {
         }
         self.firings = self.firings.max(event.firing);
         match event.kind {
-            RunEventKind::Session(SessionEvent::SessionStarted { sources, .. }) => {
+            RunEventKind::Session(happened) => self.add_to_session(event.at, happened),
+            RunEventKind::Turn(happened) => self.add_to_turn(&event.at, happened),
+            RunEventKind::Firing(FiringEvent::ChildUsed { hook, stage, usage, .. }) => {
+                self.add_child_usage((event.firing, hook), stage, usage);
+            }
+            RunEventKind::Firing(happened) => self.add_to_firing(event.firing, happened),
+        }
+    }
+
+    fn add_to_session(&mut self, at: String, happened: SessionEvent) {
+        match happened {
+            SessionEvent::SessionStarted { sources, .. } => {
                 self.sources = serde_json::from_value(sources).ok();
             }
-            RunEventKind::Session(SessionEvent::SessionResumed { sources, .. }) => {
+            SessionEvent::SessionResumed { sources, .. } => {
                 self.end_interrupted();
                 self.resumes += 1;
                 if let Some(sources) = sources.and_then(|kept| serde_json::from_value(kept).ok()) {
@@ -280,21 +275,13 @@ impl History {
                 }
                 self.ended = None;
             }
-            RunEventKind::Session(SessionEvent::StageStarted { index, .. }) => {
-                self.stages_started.push(index)
+            SessionEvent::StageStarted { index, .. } => self.stages_started.push(index),
+            SessionEvent::ItemStarted { stage, execution, item } => {
+                self.items.insert((stage, execution), PastItem::new(item, at));
             }
-            RunEventKind::Session(SessionEvent::ItemStarted { stage, execution, item }) => {
-                self.items.insert((stage, execution), PastItem::new(item, event.at));
-            }
-            RunEventKind::Session(SessionEvent::ItemEnded {
-                stage,
-                execution,
-                key,
-                state,
-                reason,
-                iterations,
-                ..
-            }) => {
+            SessionEvent::ItemEnded {
+                stage, execution, key, state, reason, iterations, ..
+            } => {
                 self.note_end_of_item(stage, &key, state);
                 // Whatever else leaves one open comes behind an iteration.
                 let is_left = state == ItemState::Open && iterations == 0;
@@ -304,29 +291,41 @@ impl History {
                     past.ended = Some((state, reason));
                 }
             }
-            RunEventKind::Session(SessionEvent::StageEnded {
-                index, reason, iterations, ..
-            }) => {
-                self.executions_at_end.insert(index, self.executions(index));
-                self.stages_ended.insert(index, (reason, iterations));
+            SessionEvent::StageEnded { index, reason, iterations, .. } => {
+                let (reason, executions) = (Reason::named(&reason), self.executions(index));
+                self.stages_ended.insert(index, PastStage { reason, iterations, executions });
             }
-            RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => {
-                self.final_delivery = Some(turn)
+            SessionEvent::SessionEnded { status, reason } => {
+                match status {
+                    // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
+                    SessionStatus::Interrupted if self.is_at_its_end() => {}
+                    SessionStatus::Aborted if self.is_at_its_end() => self.leave_behind(),
+                    status => self.end(status),
+                }
+                self.ended = Some((status, reason));
             }
-            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, run_id, .. }) => {
+            SessionEvent::Paused { .. }
+            | SessionEvent::Continued {}
+            | SessionEvent::Noted { .. } => {}
+        }
+    }
+
+    fn add_to_turn(&mut self, at: &str, happened: TurnEvent) {
+        match happened {
+            TurnEvent::FinalDelivery { turn } => self.final_delivery = Some(turn),
+            TurnEvent::TurnStarting { turn, attempt, run_id, .. } => {
                 self.note_begun(&turn);
-                let is_raw = turn.iteration == 0;
+                let drained = match turn.iteration {
+                    0 => self.pending.drain_raw(),
+                    _ => std::mem::take(&mut self.pending),
+                };
+                self.in_flight.put_behind(drained);
+                self.asked_to_stop = None;
                 let past = self.turns.entry(turn).or_default();
                 past.attempts = attempt;
                 past.unfinished = Some(run_id);
-                self.asked_to_stop = None;
-                let drained = match is_raw {
-                    true => self.pending.drain_raw(),
-                    false => std::mem::take(&mut self.pending),
-                };
-                self.in_flight.put_behind(drained);
             }
-            RunEventKind::Turn(TurnEvent::TurnGivenUp {
+            TurnEvent::TurnGivenUp {
                 turn,
                 agent,
                 cause,
@@ -335,8 +334,8 @@ impl History {
                 usage,
                 duration_ms,
                 ..
-            }) => {
-                let now = milliseconds(&event.at).unwrap_or_default();
+            } => {
+                let now = milliseconds(at).unwrap_or_default();
                 let until = until.as_deref().and_then(milliseconds);
                 self.availability.refuse(&agent, cause, &reason, until, now);
                 self.at_work = Some(agent);
@@ -345,7 +344,7 @@ impl History {
                 past.unfinished = None;
                 past.duration_ms += duration_ms;
             }
-            RunEventKind::Turn(TurnEvent::TurnEnded { turn, result, duration_ms, .. }) => {
+            TurnEvent::TurnEnded { turn, result, duration_ms, .. } => {
                 self.add_usage(turn.stage, result.usage);
                 if let Some(agent) = &result.agent {
                     self.availability.has_worked(agent);
@@ -364,19 +363,10 @@ impl History {
                 past.result = Some(result);
                 past.duration_ms += duration_ms;
             }
-            RunEventKind::Firing(FiringEvent::ChildUsed { hook, stage, usage, .. }) => {
-                self.add_child_usage((event.firing, hook), stage, usage);
-            }
-            RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
-                match status {
-                    // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
-                    SessionStatus::Interrupted if self.is_at_its_end() => {}
-                    SessionStatus::Aborted if self.is_at_its_end() => self.leave_behind(),
-                    status => self.end(status),
-                }
-                self.ended = Some((status, reason));
-            }
-            kind => self.add_to_firing(event.firing, kind),
+            TurnEvent::AgentRunning { .. }
+            | TurnEvent::AgentPrompted { .. }
+            | TurnEvent::AgentOutput { .. }
+            | TurnEvent::AgentChanged { .. } => {}
         }
     }
 
@@ -397,12 +387,9 @@ impl History {
         self.usage_of_children
     }
 
-    fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
-        self.note_child(number, &kind);
-        if let RunEventKind::Firing(FiringEvent::Fired {
-            key: Some(key), late_answers, data, ..
-        }) = &kind
-        {
+    fn add_to_firing(&mut self, number: u64, happened: FiringEvent) {
+        self.note_child(number, &happened);
+        if let FiringEvent::Fired { key: Some(key), late_answers, data, .. } = &happened {
             let key = FiringKey::parse(key);
             self.is_interrupted |=
                 matches!(key.point, Point::Closing { event: ClosingEvent::UserInterrupt, .. });
@@ -424,21 +411,21 @@ impl History {
         let known = key.and_then(|key| Some((self.firings_by_key.get_mut(&key)?, key)));
         let Some((known, key)) = known else {
             // Fired by an action; when the action runs again, it fires it again.
-            return self.note_without_key(number, &kind);
+            return self.note_without_key(number, &happened);
         };
-        if known.is_of_interrupt(&kind) {
+        if known.is_of_interrupt(&happened) {
             return;
         }
-        match &kind {
-            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. })
-                if !known.open.contains(hook) =>
-            {
+        let mut reported = None;
+        match &happened {
+            FiringEvent::HookStarting { hook, .. } if !known.open.contains(hook) => {
                 known.open.push(hook.clone());
             }
-            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
-                known.open.retain(|hook| *hook != report.id)
+            FiringEvent::HookReported { report } => {
+                known.open.retain(|hook| *hook != report.id);
+                reported = Some(report.id.clone());
             }
-            RunEventKind::Firing(FiringEvent::Decided { decision }) => {
+            FiringEvent::Decided { decision } => {
                 let decision = Decision::from_record(decision);
                 known.survives = !decision.piped_output.is_empty() || decision.survives_error;
                 if matches!(key.point, Point::SessionStop { .. }) {
@@ -458,21 +445,17 @@ impl History {
                 }
                 known.aborted = Aborted::from_records(&decision.verdict, &known.records);
                 known.verdict = Some(decision.verdict);
-                for kind in &known.records {
-                    remember(&mut self.memory, kind);
-                }
+                known.records.iter().for_each(|happened| remember(&mut self.memory, happened));
             }
-            kind if known.verdict.is_some() => remember(&mut self.memory, kind),
             _ => {}
         }
-        let reported = match &kind {
-            RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.id.clone()),
-            _ => None,
-        };
+        if known.verdict.is_some() {
+            remember(&mut self.memory, &happened);
+        }
         if known.verdict.is_some() && known.open.is_empty() && !is_below_open_hook {
             known.records = Vec::new();
         } else {
-            known.records.push(kind);
+            known.records.push(happened);
         }
         if let Some(hook) = reported {
             self.release_below(number, &hook);
@@ -481,17 +464,17 @@ impl History {
 }
 
 /// What background hooks of earlier firings had to say to the agent, handed out at this firing.
-fn late_contexts(records: &[RunEventKind]) -> Vec<String> {
-    let late = records.iter().find_map(|kind| match kind {
-        RunEventKind::Firing(FiringEvent::Fired { late_answers, .. }) => Some(late_answers),
+fn late_contexts(records: &[FiringEvent]) -> Vec<String> {
+    let late = records.iter().find_map(|happened| match happened {
+        FiringEvent::Fired { late_answers, .. } => Some(late_answers),
         _ => None,
     });
     late.into_iter().flatten().flat_map(|answer| answer.additional_context.clone()).collect()
 }
 
 /// What a firing that is not decided has remembered is remembered again when it is resumed.
-fn remember(memory: &mut Remembered, kind: &RunEventKind) {
-    if let RunEventKind::Firing(FiringEvent::Remembered { what }) = kind
+fn remember(memory: &mut Remembered, happened: &FiringEvent) {
+    if let FiringEvent::Remembered { what } = happened
         && let Ok(keepsake) = serde_json::from_value::<Keepsake>(what.clone())
     {
         memory.keep(keepsake);

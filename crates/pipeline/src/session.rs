@@ -43,12 +43,13 @@ use std::time::Duration;
 
 use hookwright_engine::ports::EndRequest;
 use hookwright_engine::ports::memory::InMemoryMemory;
-use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
+use hookwright_events::firing_key::TaskFiring;
+use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, Verdict};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
 use serde_json::json;
 
-use crate::course::{Course, EarlyEnd, Happening, Measured, Step};
+use crate::course::{Course, EarlyEnd, Happening, Measured, Resumed, Step};
 use crate::desk::Desks;
 use crate::folder::{FolderError, SessionFolder};
 use crate::journal::SessionJournal;
@@ -168,7 +169,7 @@ impl Session {
     }
 
     async fn go_to_its_end(&mut self) -> Result<SessionOutcome, SessionError> {
-        let mut happened = self.get_ready().await;
+        let mut happened = Ok(Happening::Done);
         loop {
             let happening = match happened {
                 Ok(happening) => happening,
@@ -196,37 +197,50 @@ impl Session {
         Halt::Leave(EarlyEnd::Interrupted(why))
     }
 
-    /// Begins the session, or resumes what was under way beside its course.
-    async fn get_ready(&mut self) -> Result<Happening, Halt> {
+    /// Makes ready what a new session and a resumed one need.
+    fn make_ready(&mut self) -> Result<(), Halt> {
         self.folder.create()?;
-        self.plan_open_issues()?;
-        let mut with = Vec::new();
-        let history = self.course.history();
-        if history.last == 0 {
-            with.push(RunEventKind::Session(SessionEvent::SessionStarted {
-                plan: self.plan.name.clone(),
-                stages: self.plan.stages.iter().map(|stage| stage.name.clone()).collect(),
-                sources: serde_json::to_value(&self.sources).unwrap_or_default(),
-            }));
-        } else {
-            let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
-            let time = history.resumes + 1;
-            self.recorder.write(vec![RunEventKind::Session(SessionEvent::SessionResumed {
-                time,
-                sources,
-            })])?;
-            self.note_skipped_gates()?;
-            self.resume_background().await?;
-            self.resume_tasks().await?;
-        }
-        Ok(Happening::Ready { with, aborted_by_task: self.task_desk.take_abort() })
+        self.plan_open_issues()
+    }
+
+    /// The record with which the session begins.
+    fn beginning(&self) -> RunEventKind {
+        let started = SessionEvent::SessionStarted {
+            plan: self.plan.name.clone(),
+            stages: self.plan.stages.iter().map(|stage| stage.name.clone()).collect(),
+            sources: serde_json::to_value(&self.sources).unwrap_or_default(),
+        };
+        started.into()
+    }
+
+    /// Resumes what was under way beside the session's course.
+    async fn resume(&mut self, resumed: Resumed) -> Result<Happening, Halt> {
+        let Resumed { time, failed_at_ends, background, tasks } = resumed;
+        let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
+        self.recorder.write(SessionEvent::SessionResumed { time, sources })?;
+        self.note_skipped_gates(&failed_at_ends)?;
+        self.resume_background(background).await?;
+        let tasks = self.resume_tasks(tasks).await?;
+        Ok(self.ready(tasks, Vec::new()))
+    }
+
+    fn ready(&self, tasks: Vec<(TaskFiring, Verdict)>, with: Vec<RunEventKind>) -> Happening {
+        Happening::Ready { tasks, with, aborted_by_task: self.task_desk.take_abort() }
     }
 
     /// Carries out a step of the course; returns what came of it.
     async fn carry_out(&mut self, step: Step) -> Result<Happening, Halt> {
         self.keep_desk_position();
         match step {
-            Step::Write(kind) => self.recorder.write(vec![kind])?,
+            Step::Begin => {
+                self.make_ready()?;
+                return Ok(self.ready(Vec::new(), vec![self.beginning()]));
+            }
+            Step::Resume(resumed) => {
+                self.make_ready()?;
+                return self.resume(resumed).await;
+            }
+            Step::Write(kind) => self.recorder.write(kind)?,
             Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),
             Step::PassGate => self.pass_gate().await?,
             Step::Wait(delay) => self.wait(delay).await?,
@@ -235,13 +249,15 @@ impl Session {
             Step::Attempt(attempt) => return self.attempt(attempt).await,
             Step::GiveTurnUp(given_up) => self.give_turn_up(given_up)?,
             Step::EndTurn => return self.end_turn().await,
-            Step::TakeItem { too_costly } => return self.take_item(too_costly).await,
+            Step::TakeItem { put_back, unless } => return self.take_item(&put_back, unless).await,
             Step::RetakeItem(item) => return Ok(Happening::Retaken(self.take_again(&item)?)),
             Step::LookAtTask(task) => return self.look_at_task(task),
             Step::CompleteTask { task, occasion } => {
                 return self.complete_task(task, occasion).await;
             }
-            Step::EndItem(ended) => return self.end_item(ended),
+            Step::EndItem { state, reason, iterations } => {
+                return self.end_item(state, reason, iterations);
+            }
             Step::Tell(text) => self.pending.push(&text),
             Step::AwaitTasks => {
                 self.task_desk.open();

@@ -16,10 +16,11 @@ use hookwright_events::{
 use serde_json::json;
 
 use super::position::ItemWork;
-use super::step::{Decided, EarlyEnd, EndedItem, Happening, Step};
+use super::step::{Decided, EarlyEnd, Happening, Step};
 use super::way::{Way, unexpected};
 use crate::history::PastItem;
 use crate::plan::{Reason, Until};
+use crate::queue::without_nul;
 
 impl Way {
     /// Works a stage's queue off; returns why it ended.
@@ -28,8 +29,9 @@ impl Way {
         loop {
             if let Some(reason) = self.is_enough() {
                 // Those behind the last iteration were blocked, and are not asked about again.
-                let executions = self.history.executions_at_end(stage);
-                self.position.executions = executions.unwrap_or(self.position.executions);
+                if let Some(past) = self.history.stages_ended.get(&stage) {
+                    self.position.executions = past.executions;
+                }
                 return Ok(reason);
             }
             let is_known = self.history.items.contains_key(&(stage, self.position.executions + 1));
@@ -54,21 +56,39 @@ impl Way {
         Ok(true)
     }
 
-    /// The next piece of work: the one that the journal knows, else what the queue gives.
+    /// The next piece of work, if there is one.
     async fn next_item(&mut self) -> Result<Option<WorkItem>, EarlyEnd> {
-        let next = (self.position.stage_number(), self.position.executions + 1);
-        if let Some(past) = self.history.items.get(&next) {
-            return Ok(Some(past.item.clone()));
-        }
+        // What was put back is for another session; this one would take it again and again.
+        let put_back = self.history.put_back(self.position.stage_number());
         // Where the session has cost as much as it may, a piece of work is left where it is, and no hook
         // hears of it.
-        match self.ask(Step::TakeItem { too_costly: self.cost_reached() }).await? {
+        let too_costly = self.cost_reached();
+        let unless = too_costly.map(|reason| EarlyEnd::Paused { cause: PauseCause::Cost, reason });
+        match self.ask(Step::TakeItem { put_back, unless: unless.clone() }).await? {
             Happening::Item(item) => Ok(item),
-            Happening::TooCostly(reason) => {
-                Err(EarlyEnd::Paused { cause: PauseCause::Cost, reason })
-            }
+            Happening::Lines(lines) => match (self.next_line(&lines), unless) {
+                (Some(_), Some(leave)) => Err(leave),
+                (item, _) => Ok(item),
+            },
             other => unexpected(&other),
         }
+    }
+
+    /// The first line that is new; else the first that was done and is printed all the same, since
+    /// there is more to do about it. One that failed or was blocked is not tried again.
+    fn next_line(&self, lines: &[String]) -> Option<WorkItem> {
+        let tried = self.history.tried(self.position.stage_number());
+        let is_new = |line: &&String| !tried.contains_key(line.as_str());
+        let is_done = |line: &&String| tried.get(line.as_str()) == Some(&Some(ItemState::Done));
+        let line = lines.iter().find(is_new).or_else(|| lines.iter().find(is_done))?;
+        Some(WorkItem {
+            source: WorkSource::Command,
+            key: line.clone(),
+            title: without_nul(line),
+            content: None,
+            file: None,
+            plan_file: None,
+        })
     }
 
     /// All about one piece of work.
@@ -83,8 +103,7 @@ impl Way {
     }
 
     async fn do_item(&mut self, item: WorkItem) -> Result<(), EarlyEnd> {
-        let execution = self.position.executions;
-        let place = (self.position.stage_number(), execution);
+        let place = self.position.place();
         if let Some(begun) = self.left_to_another(&item).await? {
             let reason = "another session has taken it".to_owned();
             self.end_item(0, (ItemState::Open, Some(reason))).await?;
@@ -96,11 +115,8 @@ impl Way {
         if !self.history.items.contains_key(&place) {
             let past = PastItem::new(item.clone(), self.measured.time.clone());
             self.history.items.insert(place, past);
-            with.push(RunEventKind::Session(SessionEvent::ItemStarted {
-                stage: place.0,
-                execution,
-                item: item.clone(),
-            }));
+            let (stage, execution) = place;
+            with.push(SessionEvent::ItemStarted { stage, execution, item }.into());
         }
         let decided = self.fire_execution(ExecutionEvent::PreStart, with).await?;
         if let Verdict::Block { reason } = decided.verdict {
@@ -133,14 +149,14 @@ impl Way {
     /// The last iteration that was begun for a piece of work, if that was cut off and another session
     /// has taken it since.
     async fn left_to_another(&mut self, item: &WorkItem) -> Result<Option<u32>, EarlyEnd> {
-        let stage = self.position.stage_number();
-        let past = self.history.items.get(&(stage, self.position.executions));
+        let place = self.position.place();
+        let past = self.history.items.get(&place);
         match past.map(|past| (past.ended.is_some(), past.left_at)) {
             None => Ok(None),
             Some((true, left_at)) => Ok(left_at),
             Some((false, _)) => match self.ask(Step::RetakeItem(item.clone())).await? {
                 Happening::Retaken(true) => Ok(None),
-                Happening::Retaken(false) => Ok(Some(self.history.last_begun(stage))),
+                Happening::Retaken(false) => Ok(Some(self.history.last_begun(place.0))),
                 other => unexpected(&other),
             },
         }
@@ -151,9 +167,8 @@ impl Way {
         let Until::Queue { per_item, .. } = self.stage_bounds().until else {
             unreachable!("only queues have pieces of work")
         };
-        let place = (self.position.stage_number(), self.position.executions);
-        let (known, is_settled) =
-            self.history.items.get(&place).map_or((0, false), |past| past.extent());
+        let past = self.history.items.get(&self.position.place());
+        let (known, is_settled) = past.map_or((0, false), |past| past.extent());
         self.position.work = ItemWork::default();
         loop {
             let end = self.iteration().await?;
@@ -221,27 +236,16 @@ impl Way {
         iterations: u32,
         end: (ItemState, Option<String>),
     ) -> Result<(ItemState, Option<String>), EarlyEnd> {
-        let place = (self.position.stage_number(), self.position.executions);
-        let Some(past) = self.history.items.get(&place) else { return Ok(end) };
-        if let Some(ended) = &past.ended {
-            return Ok(ended.clone());
-        }
-        let key = past.item.key.clone();
-        let ended = EndedItem {
-            execution: place.1,
-            item: past.item.clone(),
-            taken_at: past.at.clone(),
-            state: end.0,
-            reason: end.1,
-            iterations,
-        };
-        let end = match self.ask(Step::EndItem(ended)).await? {
+        let (state, reason) = end;
+        let end = match self.ask(Step::EndItem { state, reason, iterations }).await? {
             Happening::ItemEnded { state, reason } => (state, reason),
             other => unexpected(&other),
         };
-        self.history.note_end_of_item(place.0, &key, end.0);
-        if let Some(past) = self.history.items.get_mut(&place) {
+        let place = self.position.place();
+        if let Some(past) = self.history.items.get_mut(&place).filter(|past| past.ended.is_none()) {
             past.ended = Some(end.clone());
+            let key = past.item.key.clone();
+            self.history.note_end_of_item(place.0, &key, end.0);
         }
         Ok(end)
     }
@@ -249,8 +253,7 @@ impl Way {
     /// The task that the session works on, if its work is a task, and its end is not recorded.
     fn open_task(&self) -> Option<TaskId> {
         let item = self.position.item.as_ref().filter(|item| item.source == WorkSource::Tasks)?;
-        let place = (self.position.stage_number(), self.position.executions);
-        let past = self.history.items.get(&place);
+        let past = self.history.items.get(&self.position.place());
         let is_ended = past.is_some_and(|past| past.ended.is_some());
         TaskId::typed(&item.key).filter(|_| !is_ended)
     }
@@ -292,15 +295,11 @@ impl Way {
         let Some(task) = self.open_task() else { return Ok(None) };
         let (stage, execution) = (self.position.index(), self.position.executions);
         let occasion = Occasion::Execution { stage, execution };
-        match self.history.decided_task(task, occasion) {
-            Some(Verdict::Block { reason }) => return Ok(Some(reason.clone())),
-            Some(_) => return Ok(None),
-            None => {}
-        }
-        if !self.look_at(task).await?.1 {
+        let complete = Step::CompleteTask { task, occasion };
+        if self.recorded(&complete).is_none() && !self.look_at(task).await?.1 {
             return Ok(None);
         }
-        match self.ask(Step::CompleteTask { task, occasion }).await? {
+        match self.ask(complete).await? {
             Happening::TaskAsked { refused, aborted_by_task } => {
                 self.leave_if(aborted_by_task)?;
                 Ok(refused)

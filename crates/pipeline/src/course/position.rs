@@ -81,6 +81,11 @@ impl Position {
         u32::try_from(self.index() + 1).unwrap_or(u32::MAX)
     }
 
+    /// The stage, from 1, and the execution.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        (self.stage_number(), self.executions)
+    }
+
     pub(super) fn enter_stage(&mut self, stage: usize) {
         let Self { iterations, last_decision, last_summary, .. } = std::mem::take(self);
         let stage = Some(stage);

@@ -6,8 +6,9 @@ use hookwright_events::firing_key::IterationEvent;
 use hookwright_events::{Point, RunEventKind, SessionEvent, TurnName, TurnResult};
 use serde_json::json;
 
-use super::step::{EarlyEnd, Step};
+use super::step::{EarlyEnd, Step, TurnTask};
 use super::way::Way;
+use crate::history::PastTurn;
 use crate::limits::ERRORS_IN_A_ROW_MAX;
 use crate::plan::{Reason, Until};
 
@@ -27,13 +28,11 @@ impl Way {
         let number = self.position.stage_number();
         let bounds = self.stage_bounds();
         let (stage, iterations_max) = (bounds.name.clone(), bounds.iterations_max);
-        let begins = RunEventKind::Session(SessionEvent::StageStarted {
+        let with = self.unless_recorded(SessionEvent::StageStarted {
             stage,
             index: number,
             iterations_max,
         });
-        let is_known = self.history.stages_started.contains(&number);
-        let with = Vec::from_iter((!is_known).then_some(begins));
         self.fire(Point::StageStart { stage: index }, json!({}), with).await?;
         self.position.since = self.measured.worked;
         let reason = match self.stage_bounds().until {
@@ -47,14 +46,12 @@ impl Way {
                 self.wait_between().await?;
             },
         };
-        let ends = RunEventKind::Session(SessionEvent::StageEnded {
+        let with = self.unless_recorded(SessionEvent::StageEnded {
             stage: self.stage_bounds().name.clone(),
             index: number,
             reason: reason.as_str().to_owned(),
             iterations: self.position.iteration,
         });
-        let is_known = self.history.ended(number).is_some();
-        let with = Vec::from_iter((!is_known).then_some(ends));
         self.position.out_of_time |= reason == Reason::MaxRuntime;
         self.spend();
         self.fire(Point::StageComplete { stage: index }, json!({}), with).await?;
@@ -65,8 +62,8 @@ impl Way {
     pub(super) fn is_enough(&self) -> Option<Reason> {
         let position = &self.position;
         // A stage that has ended stays as it ended, also if its loop says something else by now.
-        if let Some((reason, iterations)) = self.history.ended(position.stage_number()) {
-            return (position.iteration >= iterations).then(|| Reason::named(reason));
+        if let Some(past) = self.history.stages_ended.get(&position.stage_number()) {
+            return (position.iteration >= past.iterations).then_some(past.reason);
         }
         let bounds = self.stage_bounds();
         if position.out_of_time {
@@ -113,21 +110,20 @@ impl Way {
         self.position.iteration += 1;
         self.position.iterations += 1;
         let turn = self.position.turn(self.position.iteration);
-        let past = self.history.turns.get(&turn);
-        let known = past.and_then(|past| Some((past.result.clone()?, past.duration_ms)));
+        // It is not looked up again, and a session may have very many.
+        let mut past = self.history.turns.remove(&turn).unwrap_or_default();
+        let known = past.result.take();
         let was_known = known.is_some();
         let (result, with) = match known {
-            Some((result, duration_ms)) => {
-                self.position.spent += Duration::from_secs_f64(duration_ms.max(0.0) / 1000.0);
+            Some(result) => {
+                self.position.spent += Duration::from_secs_f64(past.duration_ms.max(0.0) / 1000.0);
                 (result, Vec::new())
             }
-            None => self.new_turn(&turn).await?,
+            None => self.new_turn(turn, &mut past).await?,
         };
-        // It is not looked up again, and a session may have very many.
-        self.history.turns.remove(&turn);
         self.position.note_result(&result);
-        let is_answered = self.after_turn(&turn, &result, with).await?;
-        let is_forgiven = was_known && result.error.is_some() && self.history.is_forgiven(&turn);
+        let is_answered = self.after_turn(past.redone, &result, with).await?;
+        let is_forgiven = was_known && result.error.is_some() && past.is_forgiven;
         if is_forgiven {
             self.position.errors_in_a_row = 0;
         }
@@ -138,28 +134,35 @@ impl Way {
     /// still to be written together with what follows.
     async fn new_turn(
         &mut self,
-        turn: &TurnName,
+        name: TurnName,
+        past: &mut PastTurn,
     ) -> Result<(TurnResult, Vec<RunEventKind>), EarlyEnd> {
         self.carry_out(Step::PassGate).await?;
         // One that is done again starts again: its hooks prepare it and speak to the agent.
-        let start = self.iteration_point(IterationEvent::Start, turn);
+        let start = self.iteration_point(IterationEvent::Start, past.redone);
         self.fire(start, json!({}), Vec::new()).await?;
         // An iteration that failed when the session ended is done again, and told why.
-        if let Some(error) = self.history.failed_before(turn) {
-            self.position.error = Some(error.to_owned());
+        let is_again = past.failed_before.is_some();
+        if is_again {
+            self.position.error = past.failed_before.take();
         }
-        self.turn(turn).await
+        self.carry_out(Step::PassGate).await?;
+        let is_final_delivery = self.history.final_delivery.as_ref() == Some(&name);
+        let time_left = self.time_left();
+        let task = TurnTask { name, is_final_delivery, is_again, error: None, time_left };
+        let (result, record) = self.let_agents_work(task, past.attempts).await?;
+        Ok((result, vec![record]))
     }
 
-    fn iteration_point(&self, event: IterationEvent, turn: &TurnName) -> Point {
-        let (stage, iteration) = (self.position.index(), turn.iteration);
-        Point::Iteration { event, stage, iteration, redone: self.history.redone(turn) }
+    fn iteration_point(&self, event: IterationEvent, redone: u32) -> Point {
+        let (stage, iteration) = (self.position.index(), self.position.iteration);
+        Point::Iteration { event, stage, iteration, redone }
     }
 
     /// Fires what follows a turn, in the commit of its end. Whether hooks want to go on after an error.
     async fn after_turn(
         &mut self,
-        turn: &TurnName,
+        redone: u32,
         result: &TurnResult,
         with: Vec<RunEventKind>,
     ) -> Result<bool, EarlyEnd> {
@@ -167,12 +170,12 @@ impl Way {
         let Some(error) = &result.error else {
             self.position.errors_in_a_row = 0;
             self.position.error = None;
-            let complete = self.iteration_point(IterationEvent::Complete, turn);
+            let complete = self.iteration_point(IterationEvent::Complete, redone);
             self.fire(complete, json!({ "changed_files": changed }), with).await?;
             return Ok(false);
         };
         self.position.errors_in_a_row += 1;
-        let failed = self.iteration_point(IterationEvent::Error, turn);
+        let failed = self.iteration_point(IterationEvent::Error, redone);
         let data = json!({ "changed_files": changed, "error": error });
         let decided = self.fire(failed, data, with).await?;
         self.position.error = Some(error.clone());

@@ -1,24 +1,31 @@
 //! What goes into a course, and what comes out of it.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::firing_key::Occasion;
+use hookwright_engine::PastFiring;
+use hookwright_events::firing_key::{Occasion, TaskFiring};
 use hookwright_events::{
     FailureCause, FiringKey, ItemState, PauseCause, RunEventKind, SessionStatus, TaskId, TaskState,
     TurnName, TurnResult, Usage, Verdict, WorkItem,
 };
 use serde_json::Value;
 
-use crate::history::Again;
+use crate::history::{Again, LeftTask};
 use crate::pending_output::Last;
 
 /// What the session does next. Each step is answered with the happening behind the arrow, or with
 /// [`Happening::Left`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Step {
+    /// Begin a new session → `Ready`.
+    Begin,
+    /// Go on with what was under way beside the course → `Ready`.
+    Resume(Resumed),
     /// Write this in the journal → `Done`.
     Write(RunEventKind),
-    /// EventToFire an event → `Decided`.
+    /// Fire an event → `Decided`.
     Fire(EventToFire),
     /// Wait before the next step as long as a person wants that → `Done`.
     PassGate,
@@ -39,9 +46,13 @@ pub(crate) enum Step {
     GiveTurnUp(GivenUp),
     /// The last attempt counts; read what came of it → `TurnEnded`.
     EndTurn,
-    /// Take the next piece of work of the stage's queue → `Item`, or `TooCostly` if there is one and this
-    /// says why it may not be taken.
-    TakeItem { too_costly: Option<String> },
+    /// Take the next piece of work of the stage's queue → `Item`, or `Lines` if it is a command.
+    TakeItem {
+        /// Those that are left to other sessions.
+        put_back: Arc<HashSet<String>>,
+        /// How the session is left if there is one.
+        unless: Option<EarlyEnd>,
+    },
     /// Take a piece of work again that was cut off → `Retaken`.
     RetakeItem(WorkItem),
     /// Look at the task that the session works on → `TaskSeen`.
@@ -49,7 +60,7 @@ pub(crate) enum Step {
     /// Ask the hooks of `task:complete`, and complete the task → `TaskAsked`.
     CompleteTask { task: TaskId, occasion: Occasion },
     /// Write what became of a piece of work → `ItemEnded`.
-    EndItem(EndedItem),
+    EndItem { state: ItemState, reason: Option<String>, iterations: u32 },
     /// Add this to what the agent is told next → `Done`.
     Tell(String),
     /// Serve requests for tasks, and wait for the hooks of tasks that are being completed → `Done`.
@@ -72,10 +83,34 @@ pub(crate) enum Step {
     Finished { status: SessionStatus, reason: String },
 }
 
+/// What a resumed session goes on with, beside its course.
+#[derive(Debug)]
+pub(crate) struct Resumed {
+    /// How often it was resumed, this time included.
+    pub(crate) time: u32,
+    /// Hooks that were waited for and did not succeed where the session was ended.
+    pub(crate) failed_at_ends: Vec<String>,
+    /// Firings that it does not come to again, although some of their hooks have not ended.
+    pub(crate) background: Vec<LeftFiring>,
+    /// Tasks whose completion was cut off.
+    pub(crate) tasks: Vec<LeftTask>,
+}
+
+/// A firing that was cut off.
+#[derive(Debug)]
+pub(crate) struct LeftFiring {
+    pub(crate) key: FiringKey,
+    /// The key of the firing in whose stage it was fired: its own, or that of the hook's firing.
+    pub(crate) above: FiringKey,
+    pub(crate) past: PastFiring,
+}
+
 /// An event to fire.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct EventToFire {
     pub(crate) key: FiringKey,
+    /// What is known of this firing, if it was cut off.
+    pub(crate) past: Option<Box<PastFiring>>,
     /// What is left to do at this point, if hooks have ended the session there before.
     pub(crate) again: Option<Again>,
     /// Data of the event that follow from the course.
@@ -85,7 +120,7 @@ pub(crate) struct EventToFire {
 }
 
 /// A turn of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct TurnTask {
     pub(crate) name: TurnName,
     /// It delivers what hooks reported after the last iteration.
@@ -99,10 +134,12 @@ pub(crate) struct TurnTask {
 }
 
 /// An attempt at a turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct TurnAttempt {
     /// The agent, by its place in the stage's list.
     pub(crate) agent: usize,
+    /// It could not work when it was asked last.
+    pub(crate) was_refused: bool,
     /// From 1.
     pub(crate) number: u32,
     pub(crate) time_left: Option<Duration>,
@@ -110,20 +147,8 @@ pub(crate) struct TurnAttempt {
     pub(crate) change: Option<RunEventKind>,
 }
 
-/// What became of a piece of work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EndedItem {
-    pub(crate) execution: u32,
-    pub(crate) item: WorkItem,
-    /// When it was taken.
-    pub(crate) taken_at: String,
-    pub(crate) state: ItemState,
-    pub(crate) reason: Option<String>,
-    pub(crate) iterations: u32,
-}
-
 /// Why an agent could not do its turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct GivenUp {
     pub(crate) cause: FailureCause,
     pub(crate) reason: String,
@@ -132,10 +157,12 @@ pub(crate) struct GivenUp {
 }
 
 /// What came of a step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Happening {
     /// The session is ready to begin, or to go on.
     Ready {
+        /// What was decided about tasks that were left.
+        tasks: Vec<(TaskFiring, Verdict)>,
         /// Is written with the first event.
         with: Vec<RunEventKind>,
         /// Why a hook of a task wants the session to end.
@@ -155,8 +182,8 @@ pub(crate) enum Happening {
     },
     /// The next piece of work, if there is one.
     Item(Option<WorkItem>),
-    /// There is a piece of work, but the session has cost as much as it may.
-    TooCostly(String),
+    /// What the command of a queue prints, one piece of work a line.
+    Lines(Vec<String>),
     /// Whether the piece of work is the session's; otherwise another session has it.
     Retaken(bool),
     /// How far the task is, and whether it is still this session's.
@@ -174,7 +201,7 @@ pub(crate) enum Happening {
 }
 
 /// What hooks have decided.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) verdict: Verdict,
     /// Hooks want the session to go on after an error.
@@ -184,7 +211,7 @@ pub(crate) struct Decided {
 }
 
 /// Why the session ends early.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum EarlyEnd {
     /// A hook ended the session.
     Aborted(String),

@@ -111,7 +111,7 @@ impl Way {
             return self.deliver_raw(begun).await;
         }
         let next = self.position.turn(self.position.iteration + 1);
-        if self.history.is_final_delivery(&next) {
+        if self.history.final_delivery.as_ref() == Some(&next) {
             return self.deliver_in_iteration().await;
         }
         // If another iteration followed, what waits now came later.
@@ -125,7 +125,7 @@ impl Way {
             Last::Failure => {
                 let begins = RunEventKind::Turn(TurnEvent::FinalDelivery { turn: next.clone() });
                 self.carry_out(Step::Write(begins)).await?;
-                self.history.note_final_delivery(next);
+                self.history.final_delivery = Some(next);
                 self.deliver_in_iteration().await
             }
         }
@@ -155,13 +155,14 @@ impl Way {
         self.is_delivered = true;
         // It is told once, also if the session goes on because it shall not stop yet.
         let error = self.position.error.take();
-        if self.history.has_ended(&name) {
+        let past = self.history.turns.remove(&name).unwrap_or_default();
+        if past.result.is_some() {
             return Ok(());
         }
         self.carry_out(Step::PassGate).await?;
         let (is_final_delivery, is_again, time_left) = (true, false, None);
         let task = TurnTask { name, is_final_delivery, is_again, error, time_left };
-        let (_, record) = self.let_agents_work(task).await?;
+        let (_, record) = self.let_agents_work(task, past.attempts).await?;
         self.carry_out(Step::Write(record)).await
     }
 }

@@ -528,3 +528,41 @@ fn a_piece_of_work_that_another_session_has_taken_meanwhile_is_left_to_it() {
         ]
     );
 }
+
+#[test]
+fn of_the_lines_of_a_command_the_first_new_one_is_taken_and_none_twice_that_failed() {
+    for (lines, failing, taken) in [
+        (&["a", "b"][..], None, vec!["a done", "b done", "a done", "a done"]),
+        (&["a", "b"], Some(1), vec!["a failed", "b done", "b done", "b done"]),
+        (&["a"], Some(1), vec!["a failed"]),
+        (&[], None, vec![]),
+    ] {
+        let mut world = World::default().prints(lines);
+        if let Some(iteration) = failing {
+            world = world.turn(iteration, failed("broken"));
+        }
+        let steps = world.steps([queue(1, 4)]);
+        let ends = steps.iter().filter_map(|step| step.split_once(" after ")).map(|(end, _)| end);
+        assert_eq!(ends.collect::<Vec<_>>(), taken, "{steps:?}");
+    }
+    let dear = World::default().prints(&["a", "b", "c"]).turns_cost(0.6);
+    let steps = dear.clone().steps_behind([queue(1, 9)], Some(1.0), Default::default());
+    let words = "paused: the session has cost $1.20, and max_cost is $1.00";
+    assert_eq!((turns(&steps), end(&steps)), (2, words));
+}
+
+#[test]
+fn a_piece_of_work_that_was_put_back_is_left_to_other_sessions_also_after_a_resume() {
+    let two = || World::default().items(WorkSource::Tasks, &["TAS-1", "TAS-2"]);
+    let mut world = two().task("TAS-1", TaskState::Open);
+    world.steps([queue(3, 9)]);
+    assert_eq!(world.put_back, ["TAS-1"]);
+    let ended = |it: &hookwright_events::RunEvent| {
+        matches!(it.kind, RunEventKind::Session(SessionEvent::ItemEnded { .. }))
+    };
+    let cut = world.journal.iter().position(ended).expect("it was put back");
+    let mut resumed = two();
+    resumed.skip_items(1);
+    resumed.steps_behind([queue(3, 9)], None, history(&world.journal[..=cut]));
+    assert_eq!(resumed.put_back, ["TAS-1"]);
+}

@@ -6,7 +6,7 @@
 //! has cost as much as it may. Such a turn is no iteration, and no hook hears of an error.
 
 use hookwright_events::{
-    FailureCause, PauseCause, RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult, Usage,
+    FailureCause, PauseCause, RunEventKind, SessionEvent, TurnEvent, TurnResult, Usage,
 };
 
 use super::step::{EarlyEnd, GivenUp, Happening, Step, TurnAttempt, TurnTask};
@@ -15,39 +15,24 @@ use crate::availability::Choice;
 use crate::record::milliseconds;
 
 impl Way {
-    /// The turn of an iteration. Returns what came of it, and the record of that.
-    pub(super) async fn turn(
-        &mut self,
-        name: &TurnName,
-    ) -> Result<(TurnResult, Vec<RunEventKind>), EarlyEnd> {
-        self.carry_out(Step::PassGate).await?;
-        let task = TurnTask {
-            name: name.clone(),
-            is_final_delivery: self.history.is_final_delivery(name),
-            is_again: self.history.failed_before(name).is_some(),
-            error: None,
-            time_left: self.time_left(),
-        };
-        let (result, record) = self.let_agents_work(task).await?;
-        Ok((result, vec![record]))
-    }
-
     /// Lets an agent do the turn, however many have to be asked for it.
     pub(super) async fn let_agents_work(
         &mut self,
         task: TurnTask,
+        earlier_attempts: u32,
     ) -> Result<(TurnResult, RunEventKind), EarlyEnd> {
-        let name = task.name.clone();
+        let is_iteration = task.name.iteration > 0;
+        let mut number = earlier_attempts;
         self.carry_out(Step::PrepareTurn(task)).await?;
         loop {
             let agent = self.available().await?;
             let change = self.change_to(agent);
-            let past = self.history.turns.entry(name.clone()).or_default();
-            past.attempts += 1;
-            let number = past.attempts;
+            number += 1;
+            let name = &self.stage_bounds().agents[agent];
+            let was_refused = self.history.availability.reason(name).is_some();
             // A delivery that is no iteration may take as long as it takes.
-            let time_left = self.time_left().filter(|_| name.iteration > 0);
-            let attempt = TurnAttempt { agent, number, time_left, change };
+            let time_left = self.time_left().filter(|_| is_iteration);
+            let attempt = TurnAttempt { agent, was_refused, number, time_left, change };
             let (given_up, usage) = match self.ask(Step::Attempt(attempt)).await? {
                 Happening::Attempted { given_up, usage } => (given_up, usage),
                 other => unexpected(&other),

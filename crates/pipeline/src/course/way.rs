@@ -91,11 +91,7 @@ impl Way {
     pub(super) async fn go(mut self) -> Infallible {
         let told = self.exchange.told().await;
         let left = match self.take_in(told) {
-            Ok(Happening::Ready { with, aborted_by_task }) => {
-                self.aborted_by_task = aborted_by_task;
-                self.work(with).await
-            }
-            Ok(other) => unexpected(&other),
+            Ok(_) => self.work().await,
             Err(leave) => Err(leave),
         };
         let (status, reason) = self.close(left).await;
@@ -105,7 +101,18 @@ impl Way {
     }
 
     /// All of the work; returns why it is enough.
-    async fn work(&mut self, with: Vec<RunEventKind>) -> Result<Reason, EarlyEnd> {
+    async fn work(&mut self) -> Result<Reason, EarlyEnd> {
+        let begins = self.first_step();
+        let (tasks, with) = match self.ask(begins).await? {
+            Happening::Ready { tasks, with, aborted_by_task } => {
+                self.aborted_by_task = aborted_by_task;
+                (tasks, with)
+            }
+            other => unexpected(&other),
+        };
+        for (firing, verdict) in tasks {
+            self.history.note_decided(&firing, verdict);
+        }
         // A session that has ended begins once more: its hooks at `session:end` have run. One that was
         // cut off just goes on.
         let endings = self.history.endings;
@@ -156,14 +163,10 @@ impl Way {
             Some((key, again)) => (key, Some(again.clone())),
             None => (key, None),
         };
-        // What those hooks had to say to the agent is in the history as well.
-        let known = self.history.decided(&key).cloned();
-        let mut decided = match known {
-            Some(verdict) => Decided { verdict, is_answered: false, aborted_by_task: None },
-            None => match self.ask(Step::Fire(EventToFire { key, again, data, with })).await? {
-                Happening::Decided(decided) => decided,
-                other => unexpected(&other),
-            },
+        let fire = EventToFire { key, past: None, again, data, with };
+        let mut decided = match self.ask(Step::Fire(fire)).await? {
+            Happening::Decided(decided) => decided,
+            other => unexpected(&other),
         };
         decided.is_answered |= was_answered;
         Ok(decided)
@@ -182,8 +185,14 @@ impl Way {
         }
     }
 
-    /// Asks the driver to carry out a step; returns what came of it.
-    pub(super) async fn ask(&mut self, step: Step) -> Result<Happening, EarlyEnd> {
+    /// Asks the driver to carry out a step, unless the journal has its outcome; returns what came of it.
+    pub(super) async fn ask(&mut self, mut step: Step) -> Result<Happening, EarlyEnd> {
+        if let Some(recorded) = self.recorded(&step) {
+            return Ok(recorded);
+        }
+        if let Step::Fire(fire) = &mut step {
+            fire.past = self.history.take_past(&fire.key).map(Box::new);
+        }
         let position = std::mem::take(&mut self.position);
         let history = std::mem::take(&mut self.history);
         let told = self.exchange.ask(step, Box::new(CourseState { position, history })).await;

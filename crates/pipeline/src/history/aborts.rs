@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use hookwright_events::{FiringEvent, FiringKey, Point, RunEventKind, Status, Verdict};
+use hookwright_events::{FiringEvent, FiringKey, Point, Status, Verdict};
 
 use super::History;
 use super::known::KnownFiring;
@@ -22,24 +22,24 @@ pub(super) struct Aborted {
 
 impl Aborted {
     /// What these records say, if this verdict ends the session.
-    pub(super) fn from_records(verdict: &Verdict, records: &[RunEventKind]) -> Option<Self> {
+    pub(super) fn from_records(verdict: &Verdict, records: &[FiringEvent]) -> Option<Self> {
         if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
             return None;
         }
         let mut aborted = Self::default();
         let mut awaited_ones = Vec::new();
-        for kind in records {
-            match kind {
-                RunEventKind::Firing(FiringEvent::HookStarting { hook, awaited, .. }) => {
+        for happened in records {
+            match happened {
+                FiringEvent::HookStarting { hook, awaited, .. } => {
                     aborted.ran.push(hook.clone());
                     awaited_ones.extend(awaited.then(|| hook.clone()));
                 }
-                RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason })
+                FiringEvent::HookSkipped { hook, reason }
                     if !is_for_an_end(reason, &aborted.ran) =>
                 {
                     aborted.ran.push(hook.clone());
                 }
-                RunEventKind::Firing(FiringEvent::HookReported { report })
+                FiringEvent::HookReported { report }
                     if report.status != Status::Success && awaited_ones.contains(&report.id) =>
                 {
                     aborted.failed.push(report.id.clone());

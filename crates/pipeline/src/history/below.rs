@@ -42,20 +42,18 @@ impl History {
 
     /// Takes note of hooks of a firing without a key: it is never resumed, but what it left running is
     /// ended.
-    pub(super) fn note_without_key(&mut self, firing: u64, kind: &RunEventKind) {
-        match kind {
-            RunEventKind::Firing(FiringEvent::HookStarting {
-                hook, run_id: Some(run_id), ..
-            }) => {
+    pub(super) fn note_without_key(&mut self, firing: u64, happened: &FiringEvent) {
+        match happened {
+            FiringEvent::HookStarting { hook, run_id: Some(run_id), .. } => {
                 let run = UnfinishedRun { run_id: run_id.clone(), is_committing: false };
                 self.runs_without_key.insert((firing, hook.clone()), run);
             }
-            RunEventKind::Firing(FiringEvent::HookCommitting { hook, .. }) => {
+            FiringEvent::HookCommitting { hook, .. } => {
                 if let Some(run) = self.runs_without_key.get_mut(&(firing, hook.clone())) {
                     run.is_committing = true;
                 }
             }
-            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
+            FiringEvent::HookReported { report } => {
                 self.runs_without_key.remove(&(firing, report.id.clone()));
             }
             _ => {}
@@ -72,6 +70,7 @@ impl History {
                 below.push((key.to_string(), past));
             }
         }
+        let records = records.into_iter().map(RunEventKind::Firing);
         Some(PastFiring::new(number, records).with_below(below))
     }
 

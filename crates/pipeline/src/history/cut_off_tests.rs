@@ -150,7 +150,7 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
     ]);
     let given = read.pending.block().expect("something");
     assert!(given.ends_with("\n\ntests\n\nlate\n\nerror"), "{given}");
-    assert_eq!((read.redone(&turn), read.last_begun(1)), (1, 2));
+    assert_eq!((read.turns[&turn].redone, read.last_begun(1)), (1, 2));
 }
 
 #[test]

@@ -9,15 +9,9 @@
 //! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
 
 use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
-use hookwright_events::{FiringKey, Point, SessionStatus, TurnName};
+use hookwright_events::{FiringKey, Point, SessionStatus};
 
-use super::{History, PastItem, PastTurn};
-
-/// The key of the last event of a session that has done its work; `endings` counts its ends, from 0.
-fn completed_end(endings: u32) -> FiringKey {
-    let (event, status) = (ClosingEvent::SessionEnd, SessionStatus::Completed);
-    Point::Closing { event, endings, status, resumes: None }.into()
-}
+use super::{History, PastItem};
 
 /// Whether this is the key of the last event of a session that has done its work, also where it is
 /// fired again for what a hook has kept from running.
@@ -29,7 +23,9 @@ pub(super) fn is_completed_end(key: &FiringKey) -> bool {
 impl History {
     /// Whether the session had done its work, so that only the hooks of its end are left.
     pub(crate) fn is_at_its_end(&self) -> bool {
-        !self.is_interrupted && self.firings_by_key.contains_key(&completed_end(self.endings))
+        let (event, status) = (ClosingEvent::SessionEnd, SessionStatus::Completed);
+        let end = Point::Closing { event, endings: self.endings, status, resumes: None };
+        !self.is_interrupted && self.firings_by_key.contains_key(&end.into())
     }
 
     /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
@@ -55,10 +51,10 @@ impl History {
         if let Some(key) = self.asked_to_stop.take() {
             self.firings_by_key.remove(&key);
         }
-        let failed = |(_, turn): &(&TurnName, &PastTurn)| {
-            turn.result.as_ref().is_some_and(|result| result.error.is_some())
-        };
-        self.forgiven = self.turns.iter().filter(failed).map(|(name, _)| name.clone()).collect();
+        for turn in self.turns.values_mut() {
+            let result = turn.result.as_ref();
+            turn.is_forgiven = result.is_some_and(|result| result.error.is_some());
+        }
     }
 
     /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
@@ -66,7 +62,7 @@ impl History {
         let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
         let Some((name, last)) = iterations.next_back() else { return };
         let ended = self.stages_ended.get(&name.stage);
-        if ended.is_some_and(|(_, iterations)| name.iteration <= *iterations) {
+        if ended.is_some_and(|stage| name.iteration <= stage.iterations) {
             return;
         }
         // What became of a piece of work is settled.
@@ -81,7 +77,7 @@ impl History {
             event: IterationEvent::Error,
             stage: name.stage as usize - 1,
             iteration: name.iteration,
-            redone: self.redone.get(name).map_or(0, |(times, _)| *times),
+            redone: last.redone,
         });
         let is_given_up = self
             .firings_by_key
@@ -92,9 +88,9 @@ impl History {
         }
         let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);
         if let Some(error) = result.and_then(|result| result.error) {
-            let times = self.redone.get(name).map_or(0, |(times, _)| *times);
-            self.redone.insert(name.clone(), (times + 1, error));
-            self.forgiven.retain(|forgiven| forgiven != name);
+            last.redone += 1;
+            last.failed_before = Some(error);
+            last.is_forgiven = false;
             // It gets again what it was given; the hooks at its start run again and speak for
             // themselves.
             if let Some((_, mut given)) = self.failed_with.take_if(|(failed, _)| failed == name) {

@@ -1,6 +1,6 @@
 //! [`KnownFiring`]: what a journal says of one firing.
 
-use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Verdict};
+use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, Verdict};
 
 use super::aborts::Aborted;
 
@@ -11,7 +11,7 @@ pub(super) struct KnownFiring {
     /// All that is still needed of its decision; what it had to say waits with the rest.
     pub(super) verdict: Option<Verdict>,
     /// What was recorded, until nothing is left to be done about it.
-    pub(super) records: Vec<RunEventKind>,
+    pub(super) records: Vec<FiringEvent>,
     /// Hooks that started and were not reported.
     pub(super) open: Vec<String>,
     /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
@@ -31,28 +31,23 @@ const INTERRUPTED: &str = "interrupted";
 impl KnownFiring {
     /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
     /// firing it is as if the session had been cut off there.
-    pub(super) fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {
-        match kind {
-            RunEventKind::Firing(FiringEvent::HookEnded {
+    pub(super) fn is_of_interrupt(&mut self, happened: &FiringEvent) -> bool {
+        match happened {
+            FiringEvent::HookEnded {
                 hook,
                 outcome: Outcome::Process(ProcessOutcome::Interrupted { .. }),
                 ..
-            }) => {
+            } => {
                 self.cut.push(hook.clone());
                 true
             }
-            RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason })
-                if reason == INTERRUPTED =>
-            {
+            FiringEvent::HookSkipped { hook, reason } if reason == INTERRUPTED => {
                 self.cut.push(hook.clone());
                 true
             }
-            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
-                self.cut.contains(&report.id)
-            }
-            RunEventKind::Firing(FiringEvent::Decided { .. }) => !self.cut.is_empty(),
-            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. })
-            | RunEventKind::Firing(FiringEvent::HookSkipped { hook, .. }) => {
+            FiringEvent::HookReported { report } => self.cut.contains(&report.id),
+            FiringEvent::Decided { .. } => !self.cut.is_empty(),
+            FiringEvent::HookStarting { hook, .. } | FiringEvent::HookSkipped { hook, .. } => {
                 self.cut.retain(|cut| cut != hook);
                 false
             }

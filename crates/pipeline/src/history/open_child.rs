@@ -1,7 +1,7 @@
 //! [`OpenChild`]: a session that a hook has started and whose end the hook has not seen; and what
 //! children used.
 
-use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Usage};
+use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, Usage};
 
 use super::History;
 
@@ -17,19 +17,19 @@ pub(crate) struct OpenChild {
 
 impl History {
     /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
-    pub(super) fn note_child(&mut self, firing: u64, kind: &RunEventKind) {
-        match kind {
-            RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, .. }) => {
+    pub(super) fn note_child(&mut self, firing: u64, happened: &FiringEvent) {
+        match happened {
+            FiringEvent::HookSpawned { hook, session, .. } => {
                 // Before the first stage it counts for that one.
                 let stage = self.stages_started.last().copied().unwrap_or(1);
                 let child = OpenChild { session: session.clone(), stage, used: Usage::default() };
                 self.children.insert((firing, hook.clone()), child);
             }
-            RunEventKind::Firing(FiringEvent::HookEnded {
+            FiringEvent::HookEnded {
                 outcome: Outcome::Process(ProcessOutcome::Interrupted { .. }),
                 ..
-            }) => {}
-            RunEventKind::Firing(FiringEvent::HookEnded { hook, .. }) => {
+            } => {}
+            FiringEvent::HookEnded { hook, .. } => {
                 self.children.remove(&(firing, hook.clone()));
             }
             _ => {}

@@ -10,6 +10,7 @@ use super::History;
 use crate::task_firing::lets_pass;
 
 /// A task whose completion was cut off.
+#[derive(Debug)]
 pub struct LeftTask {
     /// Which firing is to be done.
     pub firing: TaskFiring,

@@ -198,7 +198,7 @@ fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_ag
             .tell(RunEventKind::Turn(TurnEvent::FinalDelivery { turn: turn(2) }))
     };
     let history = begun().fires("iteration:start/0/2").decides(&pipes("start")).read();
-    assert_eq!([1, 2].map(|number| history.is_final_delivery(&turn(number))), [false, true]);
+    assert_eq!(history.final_delivery, Some(turn(2)));
     assert_eq!(history.pending.last(), Last::Failure);
     let failed = begun().turn_starts(2, 1).turn_ends(2, Some("no key"));
     let redone = failed
@@ -206,7 +206,7 @@ fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_ag
         .decides(&Decision::default())
         .session_ends(SessionStatus::Failed)
         .read();
-    assert!(redone.is_final_delivery(&turn(2)) && !redone.has_ended(&turn(2)));
+    assert!(redone.final_delivery == Some(turn(2)) && !redone.has_ended(&turn(2)));
     // It gets again what it got.
     assert_eq!(redone.pending.last(), Last::Failure);
 }
@@ -269,12 +269,12 @@ fn the_iteration_a_session_failed_with_is_done_again() {
         .fires("iteration:error/0/2")
         .decides(&Decision::default());
     let history = told.session_ends(SessionStatus::Failed).read();
-    assert!(history.has_ended(&turn(1)) && history.is_forgiven(&turn(1)));
-    assert!(!history.has_ended(&turn(2)) && !history.is_forgiven(&turn(2)));
-    assert_eq!(history.failed_before(&turn(2)), Some("no key"));
-    assert_eq!(history.redone(&turn(1)), 0);
+    assert!(history.has_ended(&turn(1)) && history.turns[&turn(1)].is_forgiven);
+    assert!(!history.has_ended(&turn(2)) && !history.turns[&turn(2)].is_forgiven);
+    assert_eq!(history.turns[&turn(2)].failed_before.as_deref(), Some("no key"));
+    assert_eq!(history.turns[&turn(1)].redone, 0);
     // Its hooks have run for the first failure; the next one is another.
-    assert_eq!(history.redone(&turn(2)), 1);
+    assert_eq!(history.turns[&turn(2)].redone, 1);
     assert_eq!(history.turns[&turn(2)].attempts, 1);
     assert_eq!(history.iterations(), 1);
 }
@@ -299,7 +299,8 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
     });
     let history = failed(Told::default()).tell(ended).session_ends(SessionStatus::Aborted).read();
     assert!(history.has_ended(&turn(1)));
-    assert_eq!(history.ended(1), Some(("completed", 1)));
+    let PastStage { reason, iterations, .. } = &history.stages_ended[&1];
+    assert_eq!((*reason, *iterations), (Reason::Completed, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What was started and has no recorded end: after a crash it may still run.
 
-use hookwright_events::{FiringEvent, RunEventKind};
+use hookwright_events::FiringEvent;
 
 use super::History;
 use super::known::KnownFiring;
@@ -19,10 +19,8 @@ impl History {
     pub fn unfinished_runs(&self) -> Vec<String> {
         let turns = self.turns.values().filter_map(|turn| turn.unfinished.clone());
         let hooks = self.firings_by_key.values().flat_map(|known| {
-            known.records.iter().filter_map(|kind| match kind {
-                RunEventKind::Firing(FiringEvent::HookStarting { hook, run_id, .. })
-                    if known.open.contains(hook) =>
-                {
+            known.records.iter().filter_map(|happened| match happened {
+                FiringEvent::HookStarting { hook, run_id, .. } if known.open.contains(hook) => {
                     run_id.clone()
                 }
                 _ => None,
@@ -57,23 +55,17 @@ impl History {
 /// The last attempt of a hook, if it has no recorded end.
 fn last_run(known: &KnownFiring, hook: &str) -> Option<UnfinishedRun> {
     let mut last: Option<UnfinishedRun> = None;
-    for kind in &known.records {
-        match kind {
-            RunEventKind::Firing(FiringEvent::HookStarting {
-                hook: id,
-                run_id: Some(run_id),
-                ..
-            }) if id == hook => {
+    for happened in &known.records {
+        match happened {
+            FiringEvent::HookStarting { hook: id, run_id: Some(run_id), .. } if id == hook => {
                 last = Some(UnfinishedRun { run_id: run_id.clone(), is_committing: false });
             }
-            RunEventKind::Firing(FiringEvent::HookCommitting { hook: id, .. }) if id == hook => {
+            FiringEvent::HookCommitting { hook: id, .. } if id == hook => {
                 if let Some(run) = &mut last {
                     run.is_committing = true;
                 }
             }
-            RunEventKind::Firing(FiringEvent::HookEnded { hook: id, .. }) if id == hook => {
-                last = None
-            }
+            FiringEvent::HookEnded { hook: id, .. } if id == hook => last = None,
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! The end of a session: what still runs is waited for or interrupted, and the end is recorded.
 
 use hookwright_engine::ports::EndRequest;
-use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
+use hookwright_events::{SessionEvent, SessionStatus};
 
 use super::{Halt, Session};
 
@@ -9,9 +9,7 @@ impl Session {
     /// Records the end.
     pub(super) fn record_end(&self, status: SessionStatus, reason: String) -> Result<(), Halt> {
         self.leave_output(status, &reason)?;
-        Ok(self
-            .recorder
-            .write(vec![RunEventKind::Session(SessionEvent::SessionEnded { status, reason })])?)
+        Ok(self.recorder.write(SessionEvent::SessionEnded { status, reason })?)
     }
 
     /// What ran is being ended; from now on only the last hooks run, with engines of their own.

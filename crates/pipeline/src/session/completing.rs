@@ -122,21 +122,23 @@ impl Session {
         }
     }
 
-    /// Goes on with tasks whose completion was cut off.
-    pub(super) async fn resume_tasks(&mut self) -> Result<(), Halt> {
-        for LeftTask { firing, past, stage } in self.course.history_mut().left_tasks() {
+    /// Goes on with tasks whose completion was cut off. Returns what was decided about them.
+    pub(super) async fn resume_tasks(
+        &mut self,
+        left: Vec<LeftTask>,
+    ) -> Result<Vec<(TaskFiring, Verdict)>, Halt> {
+        let mut decided = Vec::new();
+        for LeftTask { firing, past, stage } in left {
             let stage = self.stage_called(stage.as_deref());
             let position = self.desk_position(stage, self.data_of_session(json!({})));
             let task_desk = Arc::clone(&self.task_desk);
             let resuming = task_desk.resume(firing, position, past);
-            let resumed = self.unless_interrupted(resuming).await?;
-            match resumed {
+            match self.unless_interrupted(resuming).await? {
                 Ok(Some(DeskAnswer::Completed { .. })) => {
-                    let passed = Verdict::Proceed { rewritten_input: None };
-                    self.course.history_mut().note_decided(&firing, passed);
+                    decided.push((firing, Verdict::Proceed { rewritten_input: None }));
                 }
                 Ok(Some(DeskAnswer::Blocked { reason, .. })) => {
-                    self.course.history_mut().note_decided(&firing, Verdict::Block { reason });
+                    decided.push((firing, Verdict::Block { reason }));
                 }
                 Ok(Some(DeskAnswer::Failed { reason })) => self.note_left(firing, &reason)?,
                 Ok(
@@ -145,7 +147,7 @@ impl Session {
                 Err(error) => self.note_left(firing, &error.to_string())?,
             }
         }
-        Ok(())
+        Ok(decided)
     }
 
     fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {

@@ -98,14 +98,12 @@ impl Session {
     /// What is told of a piece of work that ends.
     fn data_of_item_end(&self) -> Result<Map<String, Value>, Halt> {
         let position = self.course.position();
-        let place = (position.stage_number(), position.executions);
-        let past = self.course.history().items.get(&place);
         let output =
             self.folder.read_output(self.current_iteration(), EXECUTION_OUTPUT_BYTES_MAX)?;
         let end = position.item_end.as_ref();
         let more = json!({
             "success": end.is_some_and(|(state, _)| *state == ItemState::Done),
-            "duration": past.map_or(0, |past| self.recorder.since(&past.at)),
+            "duration": self.time_of_item(),
             "files_modified": position.work.files,
             "output": self.workplace.secrets.hide(&output),
         });
@@ -117,6 +115,12 @@ impl Session {
             data.insert("error".to_owned(), error.clone().into());
         }
         Ok(data)
+    }
+
+    /// How long the current piece of work has taken, in milliseconds.
+    pub(super) fn time_of_item(&self) -> u64 {
+        let past = self.course.history().items.get(&self.course.position().place());
+        past.map_or(0, |past| self.recorder.since(&past.at))
     }
 
     /// What `session:stop` tells: how it went with the queues, too.

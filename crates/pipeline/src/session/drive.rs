@@ -8,8 +8,7 @@ use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
 use hookwright_agents::{Turn, TurnEnd, TurnPorts};
 use hookwright_events::{
-    FailureCause, PauseCause, ProcessOutcome, RunEventKind, SessionEvent, TurnEvent, TurnName,
-    TurnResult, Usage,
+    FailureCause, PauseCause, ProcessOutcome, SessionEvent, TurnEvent, TurnName, TurnResult, Usage,
 };
 use hookwright_process::faults;
 
@@ -57,11 +56,8 @@ impl Session {
         cause: PauseCause,
         reason: String,
     ) -> Result<(), Halt> {
-        self.recorder.write(vec![RunEventKind::Session(SessionEvent::Paused {
-            cause,
-            reason,
-            until: Some(time(until)),
-        })])?;
+        let is_until = Some(time(until));
+        self.recorder.write(SessionEvent::Paused { cause, reason, until: is_until })?;
         let since = Instant::now();
         loop {
             let left = u64::try_from(until - self.recorder.now_ms()).unwrap_or(0);
@@ -74,15 +70,17 @@ impl Session {
             }
         }
         self.stopwatch.has_paused(since);
-        Ok(self.recorder.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
+        Ok(self.recorder.write(SessionEvent::Continued {})?)
     }
 
     /// Lets an agent work on the turn.
-    pub(super) async fn attempt(&mut self, attempt: TurnAttempt) -> Result<Happening, Halt> {
+    pub(super) async fn attempt(&mut self, mut attempt: TurnAttempt) -> Result<Happening, Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it begins");
         let stage = &self.plan.stages[self.course.position().index()];
         let candidate = stage.agents[attempt.agent].clone();
-        self.recorder.write(attempt.change.into_iter().collect())?;
+        if let Some(change) = attempt.change.take() {
+            self.recorder.write(change)?;
+        }
         // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
         // neither be in this prompt nor wait for the next.
         if turn.prompt.is_empty() {
@@ -99,7 +97,7 @@ impl Session {
         let folder = turn.folder.take();
         let (ended, folder) =
             self.run_agent(&turn, folder, &candidate, attempt.number, attempt.time_left).await?;
-        let done = self.done(&candidate, attempt.number, ended, folder);
+        let done = self.done(&candidate, &attempt, ended, folder);
         self.spending.add(turn.task.name.stage, done.usage.as_ref());
         let given_up = self.given_up(&done.ended, done.status.read());
         let usage = done.usage;
@@ -112,7 +110,7 @@ impl Session {
     pub(super) fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it is given up");
         let mut done = turn.done.take().expect("an attempt ended before it is given up");
-        self.recorder.write(vec![RunEventKind::Turn(TurnEvent::TurnGivenUp {
+        self.recorder.write(TurnEvent::TurnGivenUp {
             turn: turn.task.name.clone(),
             attempt: done.attempt,
             agent: done.by.clone(),
@@ -122,7 +120,7 @@ impl Session {
             agent_session: done.agent_session.clone(),
             usage: done.usage,
             duration_ms: done.ended.took.as_secs_f64() * 1000.0,
-        })])?;
+        })?;
         turn.folder = done.folder.take();
         if let Some(folder) = &turn.folder {
             folder.forget_status()?;
@@ -149,20 +147,17 @@ impl Session {
         let at = IterationAt { iteration: at.iteration.max(1), ..at };
         let run_id = self.new_run_id();
         let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
-        self.recorder.write(vec![RunEventKind::Turn(TurnEvent::TurnStarting {
+        self.recorder.write(TurnEvent::TurnStarting {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
             agent: self.is_worth_naming(candidate).then(|| candidate.name.clone()),
-        })])?;
+        })?;
         match name.iteration {
             0 => self.pending.drain_raw(),
             _ => drop(self.pending.drain()),
         }
-        let told = RunEventKind::Turn(TurnEvent::AgentPrompted {
-            turn: name.clone(),
-            prompt: shown_prompt,
-        });
+        let told = TurnEvent::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
         self.recorder.show(&self.recorder.event(told));
         let mut environment = self.agent_environment(&open.event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
@@ -242,7 +237,7 @@ impl Session {
     fn done(
         &self,
         candidate: &StageAgent,
-        attempt: u32,
+        attempt: &TurnAttempt,
         ended: TurnEnd,
         folder: Result<OpenIteration, FolderError>,
     ) -> Done {
@@ -259,13 +254,13 @@ impl Session {
             (None, None) => (None, None),
         };
         let is_question = self.is_worth_naming(candidate)
-            || self.course.history().availability.reason(&candidate.name).is_some()
+            || attempt.was_refused
             || session.is_some()
             || usage.is_some();
         let agent_session = session.map(|session| self.workplace.hide(&session));
         let agent = is_question.then(|| candidate.name.clone());
         let by = candidate.name.clone();
-        Done { by, attempt, ended, status, folder, agent, agent_session, usage }
+        Done { by, attempt: attempt.number, ended, status, folder, agent, agent_session, usage }
     }
 
     /// Whether the name of the agent tells anything.

@@ -6,13 +6,13 @@ use hookwright_events::{Event, Point};
 use hookwright_process::faults;
 
 use super::{Halt, Session};
-use crate::course::{Decided, EventToFire};
+use crate::course::{Decided, EventToFire, LeftFiring};
 
 impl Session {
     /// Fires an event, or goes on with its firing. What hooks had to say to the agent waits for the next
     /// prompt.
     pub(super) async fn fire(&mut self, fire: EventToFire) -> Result<Decided, Halt> {
-        let EventToFire { key, again, data, with } = fire;
+        let EventToFire { key, past, again, data, with } = fire;
         match key.point {
             Point::StageStart { .. } if !with.is_empty() => self.task_desk.open(),
             Point::Execution { event: ExecutionEvent::PreStart, .. } => faults::point("item taken"),
@@ -20,7 +20,6 @@ impl Session {
         }
         let stage = key.stage();
         let (passed, again) = self.left_at(stage, again.as_ref());
-        let past = self.course.history_mut().take_past(&key).map(Box::new);
         let data = match past.as_ref().and_then(|past| past.data()) {
             Some(data) => data,
             None => self.data_of(&key, data)?,
@@ -67,12 +66,11 @@ impl Session {
 
     /// Goes on with hooks that ran in the background when the session was cut off, and with those of an
     /// earlier end.
-    pub(super) async fn resume_background(&mut self) -> Result<(), Halt> {
-        for (key, past) in self.course.history_mut().left_in_background() {
+    pub(super) async fn resume_background(&mut self, left: Vec<LeftFiring>) -> Result<(), Halt> {
+        for LeftFiring { key, above, past } in left {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
             // What a hook has fired belongs where the hook does.
-            let above = self.course.history().key_above(&key).clone();
             let within = (above != key).then(|| key.to_string());
             let stage = above.stage().filter(|index| *index < self.plan.stages.len());
             let engine = match above.task() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use hookwright_events::{PauseCause, RunEventKind, SessionEvent};
+use hookwright_events::{PauseCause, SessionEvent};
 use tokio::sync::watch;
 
 use super::{Halt, Session};
@@ -52,17 +52,13 @@ impl Session {
             return Ok(());
         }
         let (cause, reason) = (PauseCause::Person, "a person paused it".to_owned());
-        self.recorder.write(vec![RunEventKind::Session(SessionEvent::Paused {
-            cause,
-            reason,
-            until: None,
-        })])?;
+        self.recorder.write(SessionEvent::Paused { cause, reason, until: None })?;
         let since = Instant::now();
         tokio::select! {
             () = self.gate.opened() => {}
             () = self.interrupt.token().cancelled() => return Err(self.interrupted()),
         }
         self.stopwatch.has_paused(since);
-        Ok(self.recorder.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
+        Ok(self.recorder.write(SessionEvent::Continued {})?)
     }
 }

@@ -1,6 +1,6 @@
 //! What a session that a hook has started leaves: `output.json`.
 
-use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
+use hookwright_events::SessionStatus;
 use serde_json::json;
 
 use super::{Halt, Session};
@@ -19,11 +19,7 @@ impl Session {
         match self.folder.read_child_output()? {
             ChildOutput::Read(_) => return Ok(()),
             ChildOutput::Missing => {}
-            ChildOutput::Broken(why) => {
-                self.recorder.write(vec![RunEventKind::Session(SessionEvent::Noted {
-                    note: format!("{why}; written anew"),
-                })])?;
-            }
+            ChildOutput::Broken(why) => self.recorder.note(format!("{why}; written anew"))?,
         }
         let mut outputs = Vec::new();
         for index in 0..self.plan.stages.len() {

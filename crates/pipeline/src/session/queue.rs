@@ -6,12 +6,12 @@ mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hookwright_events::{RunEventKind, SessionEvent};
+use hookwright_events::{ItemState, SessionEvent};
 use hookwright_process::faults;
 use hookwright_store::StoreError;
 
 use super::{Halt, Session};
-use crate::course::{EndedItem, Happening};
+use crate::course::Happening;
 use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::queue::IssueQueue;
 
@@ -26,21 +26,28 @@ pub(super) struct IssueQueues {
 
 impl Session {
     /// Writes down what became of a piece of work, in one commit with its state in the queue.
-    pub(super) fn end_item(&self, end: EndedItem) -> Result<Happening, Halt> {
-        let EndedItem { execution, item, taken_at, state, reason, iterations } = end;
+    pub(super) fn end_item(
+        &self,
+        state: ItemState,
+        reason: Option<String>,
+        iterations: u32,
+    ) -> Result<Happening, Halt> {
+        let position = self.course.position();
+        let (stage, execution) = position.place();
+        let item = position.item.as_ref().expect("a piece of work is being done");
         let reason = reason.map(|reason| self.workplace.hide(&reason));
-        let event = self.recorder.event(RunEventKind::Session(SessionEvent::ItemEnded {
-            stage: self.course.position().stage_number(),
+        let event = self.recorder.event(SessionEvent::ItemEnded {
+            stage,
             execution,
             key: item.key.clone(),
             state,
             reason: reason.clone(),
             iterations,
-            duration_ms: self.recorder.since(&taken_at) as f64,
-        }));
+            duration_ms: self.time_of_item() as f64,
+        });
         faults::point("item ends");
         for time in 1.. {
-            let put = self.put_end(&item, (state, reason.as_deref()))?;
+            let put = self.put_end(item, (state, reason.as_deref()))?;
             let put = put.into_iter().collect();
             match self.recorder.journal.write_with(std::slice::from_ref(&event), put) {
                 Ok(()) => break,

@@ -20,35 +20,35 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Writes these down in one commit, then shows them.
-    pub(super) fn write(&self, kinds: Vec<RunEventKind>) -> Result<(), StoreError> {
-        let events: Vec<RunEvent> = kinds.into_iter().map(|kind| self.event(kind)).collect();
-        self.journal.write(&events)?;
-        events.iter().for_each(|event| self.show(event));
+    /// Writes down what happened, then shows it.
+    pub(super) fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
+        let event = self.event(happened);
+        self.journal.write(std::slice::from_ref(&event))?;
+        self.show(&event);
         Ok(())
     }
 
     /// Writes a note down, then shows it.
     pub(super) fn note(&self, note: String) -> Result<(), StoreError> {
-        self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])
+        self.write(SessionEvent::Noted { note })
     }
 
     /// Shows a note, without writing it down.
     pub(super) fn show_note(&self, note: String) {
-        self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+        self.show(&self.event(SessionEvent::Noted { note }));
     }
 
     pub(super) fn show(&self, event: &RunEvent) {
         self.observers.iter().for_each(|observer| observer(event));
     }
 
-    pub(super) fn event(&self, kind: RunEventKind) -> RunEvent {
+    pub(super) fn event(&self, happened: impl Into<RunEventKind>) -> RunEvent {
         RunEvent {
             version: hookwright_events::run_event::VERSION,
             firing: 0,
             at: self.clock.now(),
             session: Some(self.session.clone()),
-            kind,
+            kind: happened.into(),
         }
     }
 

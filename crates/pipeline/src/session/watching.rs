@@ -3,7 +3,7 @@
 
 use hookwright_agents::AgentWatch;
 use hookwright_engine::Secrets;
-use hookwright_events::{RunEventKind, TurnEvent};
+use hookwright_events::TurnEvent;
 use hookwright_process::{Captured, Leader, OutputFilter, Stream, Utf8Chunks};
 
 use super::Session;
@@ -66,20 +66,17 @@ impl<'a> WatchedAgent<'a> {
             return;
         }
         self.said.push(text.as_bytes(), SAID_KEPT_BYTES_MAX);
-        let kind = RunEventKind::Turn(TurnEvent::AgentOutput { stream: stream.to_owned(), text });
+        let printed = TurnEvent::AgentOutput { stream: stream.to_owned(), text };
         let recorder = &self.session.recorder;
-        recorder.show(&recorder.event(kind));
+        recorder.show(&recorder.event(printed));
     }
 }
 
 impl AgentWatch for WatchedAgent<'_> {
     fn running(&mut self, leader: &Leader) {
-        let kind = RunEventKind::Turn(TurnEvent::AgentRunning {
-            pid: leader.pid,
-            start_time: leader.start_time(),
-        });
+        let (pid, start_time) = (leader.pid, leader.start_time());
         // If it cannot be written the next step finds that out; the marker is written already.
-        let _ = self.session.recorder.write(vec![kind]);
+        let _ = self.session.recorder.write(TurnEvent::AgentRunning { pid, start_time });
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {

@@ -9,7 +9,7 @@ use hookwright_events::{
 };
 
 use super::super::way::{SessionBounds, StageBounds};
-use super::super::{Course, Decided, EarlyEnd, EndedItem, GivenUp, Happening, Measured, Step};
+use super::super::{Course, Decided, EarlyEnd, GivenUp, Happening, Measured, Step};
 use crate::history::History;
 use crate::pending_output::Last;
 use crate::plan::{Reason, Until};
@@ -26,6 +26,10 @@ pub(super) struct World {
     attempts: VecDeque<Option<GivenUp>>,
     /// What is in the queue.
     items: VecDeque<&'static str>,
+    /// What the command of the queue prints, if it is one.
+    lines: Option<Vec<&'static str>>,
+    /// What was left to other sessions when a piece of work was taken last.
+    pub(super) put_back: Vec<String>,
     source: Option<WorkSource>,
     /// Pieces of work that another session has taken.
     lost: Vec<&'static str>,
@@ -42,6 +46,9 @@ pub(super) struct World {
     leaves: Option<(String, EarlyEnd)>,
     measured: Measured,
     turn: Option<TurnName>,
+    /// The stage, the execution and the key of the piece of work.
+    place: (u32, u32),
+    item: String,
     firings: u64,
     pub(super) journal: Vec<RunEvent>,
 }
@@ -121,6 +128,12 @@ impl World {
         self.items.drain(..taken);
     }
 
+    /// The queue is a command that always prints these.
+    pub(super) fn prints(mut self, lines: &[&'static str]) -> Self {
+        self.lines = Some(lines.to_vec());
+        self
+    }
+
     pub(super) fn lost(mut self, item: &'static str) -> Self {
         self.lost.push(item);
         self
@@ -171,25 +184,32 @@ impl World {
         self.measured.time = "2026-01-02T03:04:05.000Z".into();
         let bounds = SessionBounds { stages: stages.into(), max_cost };
         let mut course = Course::within(bounds, history);
-        let mut happening = Happening::Ready { with: Vec::new(), aborted_by_task: None };
+        let mut happening = Happening::Done;
         let mut steps = Vec::new();
         while steps.len() < 1000 {
             let step = course.advance(self.measured.clone(), happening);
             if let Step::Finished { .. } = step {
                 return steps;
             }
-            steps.extend(in_words(&step));
+            let position = course.position();
+            self.place = position.place();
+            self.item = position.item.as_ref().map_or(String::new(), |item| item.key.clone());
+            steps.extend(in_words(&step).map(|words| words.replace(THE_ITEM, &self.item)));
             happening = self.answer(step);
         }
         panic!("it goes on for ever: {steps:?}")
     }
 
     fn answer(&mut self, step: Step) -> Happening {
-        let words = in_words(&step);
+        let words = in_words(&step).map(|words| words.replace(THE_ITEM, &self.item));
         if let Some((_, leave)) = self.leaves.take_if(|(at, _)| words.as_ref() == Some(at)) {
             return Happening::Left(leave);
         }
         match step {
+            Step::Begin | Step::Resume(_) => {
+                let (tasks, with) = (Vec::new(), Vec::new());
+                return Happening::Ready { tasks, with, aborted_by_task: None };
+            }
             Step::Write(kind) => self.write(0, kind),
             Step::Fire(fire) => return self.fire(&fire.key, fire.with),
             Step::Pause { until, .. } => {
@@ -215,9 +235,13 @@ impl World {
                 return Happening::Attempted { given_up, usage: None };
             }
             Step::EndTurn => return self.end_turn(),
-            Step::TakeItem { too_costly } => {
-                return match (self.items.pop_front(), too_costly) {
-                    (Some(_), Some(reason)) => Happening::TooCostly(reason),
+            Step::TakeItem { put_back, unless } => {
+                if let Some(lines) = &self.lines {
+                    return Happening::Lines(lines.iter().map(ToString::to_string).collect());
+                }
+                self.put_back = put_back.iter().cloned().collect();
+                return match (self.items.pop_front(), unless) {
+                    (Some(_), Some(leave)) => Happening::Left(leave),
                     (key, _) => Happening::Item(key.map(|key| self.item(key))),
                 };
             }
@@ -233,9 +257,9 @@ impl World {
                 let refused = self.refused.get(&task.to_string()).cloned();
                 return Happening::TaskAsked { refused, aborted_by_task: None };
             }
-            Step::EndItem(EndedItem { execution, item, state, reason, iterations, .. }) => {
-                let stage = 1;
-                let (key, duration_ms) = (item.key, 1.0);
+            Step::EndItem { state, reason, iterations } => {
+                let (stage, execution) = self.place;
+                let (key, duration_ms) = (self.item.clone(), 1.0);
                 self.write(
                     0,
                     RunEventKind::Session(SessionEvent::ItemEnded {
@@ -347,6 +371,9 @@ pub(super) fn history(journal: &[RunEvent]) -> History {
     history
 }
 
+/// Stands for the key of the piece of work that is being done.
+const THE_ITEM: &str = "@ITEM@";
+
 /// What a step does for the course of the session; steps that every turn has are left out.
 pub(super) fn in_words(step: &Step) -> Option<String> {
     Some(match step {
@@ -369,15 +396,17 @@ pub(super) fn in_words(step: &Step) -> Option<String> {
         Step::GiveTurnUp(given_up) => format!("given up: {}", given_up.reason),
         Step::RetakeItem(item) => format!("take {} again", item.key),
         Step::CompleteTask { task, .. } => format!("complete {task}"),
-        Step::EndItem(EndedItem { item, state, reason, iterations, .. }) => {
+        Step::EndItem { state, reason, iterations } => {
             let reason = reason.as_deref().unwrap_or("-");
-            format!("{} {} after {iterations}: {reason}", item.key, in_word(*state))
+            format!("{THE_ITEM} {} after {iterations}: {reason}", in_word(*state))
         }
         Step::Tell(text) => format!("tell: {text}"),
         Step::InterruptAll => "interrupt".to_owned(),
         Step::Cut => "cut".to_owned(),
         Step::End { status, reason } => format!("{status}: {reason}"),
-        Step::Attempt(_)
+        Step::Begin
+        | Step::Resume(_)
+        | Step::Attempt(_)
         | Step::PassGate
         | Step::EndTurn
         | Step::TakeItem { .. }

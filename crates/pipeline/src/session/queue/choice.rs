@@ -1,11 +1,10 @@
-//! Which piece of work comes next: the one that the journal knows, else the first that is open and
-//! that no other session works on.
+//! The next piece of work of a queue: the first that is open and that no other session works on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use hookwright_agents::{AgentWatch, Turn, shell_run};
-use hookwright_events::{Event, EventName, ItemState, ProcessOutcome, WorkItem, WorkSource};
+use hookwright_events::{Event, EventName, ItemState, ProcessOutcome, WorkItem};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
@@ -16,21 +15,10 @@ use crate::history::History;
 use crate::lease;
 use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};
 use crate::plan::Until;
-use crate::queue::{IssueStates, Queue, without_nul};
+use crate::queue::{IssueStates, Queue};
 
-/// What a queue has for a session.
-pub(super) enum NextItem {
-    /// No piece of work is open.
-    Nothing,
-    /// There is one, but it may not be taken, for this reason.
-    TooCostly(String),
-    /// A piece of work that was taken.
-    Taken {
-        item: WorkItem,
-        /// The dead session that worked on it.
-        left_by: Option<String>,
-    },
-}
+/// A piece of work that was taken, and the dead session that worked on it before, if one did.
+pub(super) type TakenItem = (WorkItem, Option<String>);
 
 /// Pieces of work that other processes changed between the choice and the taking, and how often.
 #[derive(Default)]
@@ -48,35 +36,25 @@ impl MissedItems {
 }
 
 impl Session {
-    /// Takes the next piece of work of the current stage. If `too_costly` says why it may not be taken, it is
-    /// left where it is.
+    /// Takes the next piece of work of the current stage that is not among these. With `unless`, the session
+    /// is left so if there is one.
     pub(in crate::session) async fn take_item(
         &mut self,
-        too_costly: Option<String>,
+        put_back: &HashSet<String>,
+        unless: Option<EarlyEnd>,
     ) -> Result<Happening, Halt> {
-        let index = self.course.position().index();
-        let found = match self.queue_of(index) {
+        let taken = match self.queue_of(self.course.position().index()) {
             Queue::Command(command) => {
-                let lines = self.printed_by(&command).await?;
-                match (self.first_line(index, lines), too_costly) {
-                    (Some(_), Some(reason)) => NextItem::TooCostly(reason),
-                    (Some(item), None) => NextItem::Taken { item, left_by: None },
-                    (None, _) => NextItem::Nothing,
-                }
+                return Ok(Happening::Lines(self.printed_by(&command).await?));
             }
-            Queue::Issues(folder) => self.take_issue(index, &folder, too_costly)?,
-            Queue::Tasks => self.take_task(index, too_costly)?,
+            Queue::Issues(folder) => self.take_issue(&folder, put_back, unless)?,
+            Queue::Tasks => self.take_task(put_back, unless)?,
         };
-        match found {
-            NextItem::Nothing => Ok(Happening::Item(None)),
-            NextItem::TooCostly(reason) => Ok(Happening::TooCostly(reason)),
-            NextItem::Taken { item, left_by } => {
-                if let Some(session) = left_by {
-                    self.end_survivors_of(session).await?;
-                }
-                Ok(Happening::Item(Some(item)))
-            }
+        let (item, left_by) = taken.unzip();
+        if let Some(session) = left_by.flatten() {
+            self.end_survivors_of(session).await?;
         }
+        Ok(Happening::Item(item))
     }
 
     /// What a dead session left running is ended before another one begins with what that worked on.
@@ -125,7 +103,7 @@ impl Session {
     /// The keys of what was begun and has not ended: it was being done when the session was interrupted, and is
     /// counted among what was begun.
     pub(super) fn in_work(&self, index: usize) -> BTreeSet<&str> {
-        let tried = self.tried(index).into_iter();
+        let tried = self.course.history().tried(stage_number(index)).into_iter();
         tried.filter(|(_, state)| state.is_none()).map(|(key, _)| key).collect()
     }
 
@@ -151,12 +129,6 @@ impl Session {
         }
     }
 
-    /// Whether this session has put a piece of work back. Another session may take it; this one would take it
-    /// again and again.
-    pub(super) fn is_put_back(&self, index: usize, key: &str) -> bool {
-        self.course.history().is_put_back(stage_number(index), key)
-    }
-
     fn queue_of(&self, index: usize) -> Queue {
         match &self.plan.stages[index].until {
             Until::Queue { queue, .. } => queue.clone(),
@@ -166,35 +138,6 @@ impl Session {
 
     pub(super) fn issue_states(&self) -> IssueStates {
         IssueStates::new(Arc::clone(self.recorder.journal.store()), self.recorder.journal.project())
-    }
-
-    /// What this session has begun of a stage's queue, and what became of it last.
-    fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
-        let stage = stage_number(index);
-        let of_stage = self.course.history().items.range((stage, 0)..=(stage, u32::MAX));
-        of_stage
-            .map(|(_, past)| {
-                let state = past.ended.as_ref().map(|(state, _)| *state);
-                (past.item.key.as_str(), state)
-            })
-            .collect()
-    }
-
-    /// The first line that is new; else the first that was done and is printed all the same, since
-    /// there is more to do about it. One that failed or was blocked is not tried again.
-    fn first_line(&self, index: usize, lines: Vec<String>) -> Option<WorkItem> {
-        let tried = self.tried(index);
-        let is_new = |line: &&String| !tried.contains_key(line.as_str());
-        let is_done = |line: &&String| tried.get(line.as_str()) == Some(&Some(ItemState::Done));
-        let line = lines.iter().find(is_new).or_else(|| lines.iter().find(is_done))?;
-        Some(WorkItem {
-            source: WorkSource::Command,
-            key: line.clone(),
-            title: without_nul(line),
-            content: None,
-            file: None,
-            plan_file: None,
-        })
     }
 
     /// The marker of the queue's command, if a stage has one. It is the same after a crash without having

@@ -1,8 +1,10 @@
 //! Issues as pieces of work: taken in the order of their numbers, from a folder that is listed again when it
 //! has changed.
 
+use std::collections::HashSet;
+
 use super::super::{Halt, Session};
-use super::choice::{MissedItems, NextItem};
+use super::choice::{MissedItems, TakenItem};
 use crate::course::EarlyEnd;
 use crate::plan::Until;
 use crate::queue::{IssueFolder, IssueQueue, IssueState, KeptIssue, Queue, QueueError};
@@ -20,12 +22,12 @@ impl Session {
     /// The next issue, taken for this session.
     pub(super) fn take_issue(
         &mut self,
-        index: usize,
         folder: &IssueFolder,
-        too_costly: Option<String>,
-    ) -> Result<NextItem, Halt> {
+        put_back: &HashSet<String>,
+        unless: Option<EarlyEnd>,
+    ) -> Result<Option<TakenItem>, Halt> {
         let mut queue = self.issue_queue(folder);
-        let taken = self.take_from(&mut queue, index, folder, too_costly);
+        let taken = self.take_from(&mut queue, folder, put_back, unless);
         self.queues.by_folder.insert(folder.shown().to_owned(), queue);
         taken
     }
@@ -33,10 +35,10 @@ impl Session {
     fn take_from(
         &mut self,
         queue: &mut IssueQueue,
-        index: usize,
         folder: &IssueFolder,
-        too_costly: Option<String>,
-    ) -> Result<NextItem, Halt> {
+        put_back: &HashSet<String>,
+        unless: Option<EarlyEnd>,
+    ) -> Result<Option<TakenItem>, Halt> {
         let states = self.issue_states();
         let found = queue.refresh(&states, &self.recorder.session)?;
         self.recorder.journal.plan_issues(&found)?;
@@ -45,18 +47,16 @@ impl Session {
         }
         let (mut is_last_try, mut missed) = (false, MissedItems::default());
         loop {
-            // What was cut off by a bound of this session is for another one.
-            let skip = |number: u64| {
-                missed.is_given_up(number) || self.is_put_back(index, &number.to_string())
-            };
+            let skip =
+                |number: u64| missed.is_given_up(number) || put_back.contains(&number.to_string());
             let Some((number, kept)) = queue.first(&states, &self.recorder.session, &skip)? else {
                 if std::mem::replace(&mut is_last_try, true) || !queue.forgive() {
-                    return Ok(NextItem::Nothing);
+                    return Ok(None);
                 }
                 continue;
             };
-            if let Some(reason) = too_costly {
-                return Ok(NextItem::TooCostly(reason));
+            if let Some(leave) = unless {
+                return Err(Halt::Leave(leave));
             }
             let item = match queue.issue(number) {
                 Ok(issue) => issue.item(),
@@ -67,7 +67,7 @@ impl Session {
             };
             let left_by = kept.and_then(|kept| left_by_another(kept, &self.recorder.session));
             if states.take(folder, &item, &self.recorder.session, &self.recorder.clock.now())? {
-                return Ok(NextItem::Taken { item, left_by });
+                return Ok(Some((item, left_by)));
             }
             missed.note(number);
         }

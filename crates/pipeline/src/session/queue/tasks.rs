@@ -1,6 +1,7 @@
 //! Tasks as pieces of work: taken one by one, and completed when their execution is over, unless the
 //! agent has said something else about them itself.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState};
@@ -8,7 +9,7 @@ use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
 
 use super::super::{Halt, Session};
-use super::choice::{MissedItems, NextItem};
+use super::choice::{MissedItems, TakenItem};
 use crate::course::{EarlyEnd, Happening};
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
@@ -26,25 +27,23 @@ impl Session {
     /// The next task, taken for this session.
     pub(super) fn take_task(
         &self,
-        index: usize,
-        too_costly: Option<String>,
-    ) -> Result<NextItem, Halt> {
+        put_back: &HashSet<String>,
+        unless: Option<EarlyEnd>,
+    ) -> Result<Option<TakenItem>, Halt> {
         let tasks = self.tasks();
-        // What was put back is for another session; this one would take it again and again.
         let mut missed = MissedItems::default();
         loop {
-            let skip =
-                |id: TaskId| missed.is_given_up(id.0) || self.is_put_back(index, &id.to_string());
+            let skip = |id: TaskId| missed.is_given_up(id.0) || put_back.contains(&id.to_string());
             let next = tasks.next(&skip, &|session| self.may_take_from(session))?;
-            let Some(kept) = next else { return Ok(NextItem::Nothing) };
-            if let Some(reason) = too_costly {
-                return Ok(NextItem::TooCostly(reason));
+            let Some(kept) = next else { return Ok(None) };
+            if let Some(leave) = unless {
+                return Err(Halt::Leave(leave));
             }
             if self.take(&tasks, &kept)? {
                 let is_begun = kept.task.state == TaskState::InProgress;
                 let left_by =
                     kept.task.session.clone().filter(|by| is_begun && *by != self.recorder.session);
-                return Ok(NextItem::Taken { item: item(&kept.task), left_by });
+                return Ok(Some((item(&kept.task), left_by)));
             }
             missed.note(kept.task.id.0);
         }
