@@ -47,7 +47,18 @@ pub enum Verdict {
     },
 }
 
+impl Default for Verdict {
+    fn default() -> Self {
+        Self::Proceed { rewritten_input: None }
+    }
+}
+
 impl Verdict {
+    /// Whether the operation happens, and no person is asked first.
+    pub fn lets_pass(&self) -> bool {
+        matches!(self, Verdict::Proceed { .. } | Verdict::Allow { .. })
+    }
+
     fn strength(&self) -> u8 {
         match self {
             Verdict::Proceed { .. } => 0,
@@ -80,7 +91,7 @@ impl Verdict {
 }
 
 /// A verdict, and what travels beside it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
     /// The strongest verdict of any hook.
     pub verdict: Verdict,
@@ -103,23 +114,6 @@ pub struct Decision {
     pub survives_error: bool,
     /// Rules to add, if a hook answered a permission prompt.
     pub updated_permissions: Option<Value>,
-}
-
-impl Default for Decision {
-    fn default() -> Self {
-        Self {
-            verdict: Verdict::Proceed { rewritten_input: None },
-            additional_context: Vec::new(),
-            system_messages: Vec::new(),
-            updated_output: None,
-            suppress_output: false,
-            piped_output: String::new(),
-            piped_raw: false,
-            must_reach_agent: false,
-            survives_error: false,
-            updated_permissions: None,
-        }
-    }
 }
 
 impl Decision {

@@ -19,6 +19,8 @@
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
 
+mod words;
+
 pub mod answer;
 pub mod decision;
 pub mod event;

@@ -2,22 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The status of a hook's run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It ran and restricted nothing.
-    Success,
-    /// It blocked on purpose.
-    Blocked,
-    /// It failed.
-    Failed,
-    /// It exceeded its deadline.
-    TimedOut,
-    /// It did not run; the reason says why.
-    Skipped,
-    /// A background hook that still ran when the decision was made.
-    Started,
+crate::words! {
+    /// The status of a hook's run.
+    #[derive(Hash)]
+    pub enum Status {
+        /// It ran and restricted nothing.
+        Success = "success",
+        /// It blocked on purpose.
+        Blocked = "blocked",
+        /// It failed.
+        Failed = "failed",
+        /// It exceeded its deadline.
+        TimedOut = "timed_out",
+        /// It did not run; the reason says why.
+        Skipped = "skipped",
+        /// A background hook that still ran when the decision was made.
+        Started = "started",
+    }
 }
 
 impl Status {
@@ -28,18 +29,6 @@ impl Status {
             Status::Success => Some("success"),
             Status::Blocked | Status::Failed | Status::TimedOut => Some("failed"),
             Status::Skipped | Status::Started => None,
-        }
-    }
-
-    /// The word for people.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Success => "success",
-            Status::Blocked => "blocked",
-            Status::Failed => "failed",
-            Status::TimedOut => "timed_out",
-            Status::Skipped => "skipped",
-            Status::Started => "started",
         }
     }
 }

@@ -2,65 +2,33 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-/// What a session is doing, or how it ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionStatus {
-    /// It has started and not ended.
-    #[default]
-    Active,
-    /// Its process is gone, and it has not ended. No record has this status: the session's lease
-    /// tells.
-    CutOff,
-    /// It has done all its work.
-    Completed,
-    /// A person ended it.
-    Interrupted,
-    /// An error ended it.
-    Failed,
-    /// A hook ended it.
-    Aborted,
-    /// It waits for a person.
-    Paused,
-    /// `sessions prune` has begun to delete it, and nothing else can be done with it. Only the
-    /// store's index has this status; the session's own record says how the session ended.
-    Deleting,
+crate::words! {
+    /// What a session is doing, or how it ended.
+    #[derive(Default, Hash)]
+    pub enum SessionStatus {
+        /// It has started and not ended.
+        #[default]
+        Active = "active",
+        /// Its process is gone, and it has not ended. No record has this status: the session's lease
+        /// tells.
+        CutOff = "cut_off",
+        /// It has done all its work.
+        Completed = "completed",
+        /// A person ended it.
+        Interrupted = "interrupted",
+        /// An error ended it.
+        Failed = "failed",
+        /// A hook ended it.
+        Aborted = "aborted",
+        /// It waits for a person.
+        Paused = "paused",
+        /// `sessions prune` has begun to delete it, and nothing else can be done with it. Only the
+        /// store's index has this status; the session's own record says how the session ended.
+        Deleting = "deleting",
+    }
 }
 
 impl SessionStatus {
-    /// Every status.
-    pub const ALL: [Self; 8] = [
-        Self::Active,
-        Self::CutOff,
-        Self::Completed,
-        Self::Interrupted,
-        Self::Failed,
-        Self::Aborted,
-        Self::Paused,
-        Self::Deleting,
-    ];
-
-    /// The name in files and for programs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::CutOff => "cut_off",
-            Self::Completed => "completed",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
-            Self::Paused => "paused",
-            Self::Deleting => "deleting",
-        }
-    }
-
-    /// The status with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-
     /// The name for people.
     pub fn in_words(self) -> &'static str {
         match self {

@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most urgent priority.
-pub const HIGHEST: u8 = 0;
-
 /// The least urgent priority.
 pub const LOWEST: u8 = 4;
 
@@ -23,7 +20,7 @@ pub struct Task {
     pub content: String,
     /// The task's state.
     pub state: TaskState,
-    /// From [`HIGHEST`] to [`LOWEST`].
+    /// From 0, the most urgent one, to [`LOWEST`].
     pub priority: u8,
     /// Tasks that must be completed first.
     #[serde(default)]
@@ -42,20 +39,21 @@ pub struct Task {
 #[serde(into = "String", try_from = "String")]
 pub struct TaskId(pub u64);
 
-/// The state of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    /// No session works on it.
-    Open,
-    /// A session or a person works on it.
-    InProgress,
-    /// It is done.
-    Completed,
-    /// It cannot be done now.
-    Blocked,
-    /// It will not be done.
-    Cancelled,
+crate::words! {
+    /// The state of a task.
+    #[derive(Hash)]
+    pub enum TaskState {
+        /// No session works on it.
+        Open = "open",
+        /// A session or a person works on it.
+        InProgress = "in_progress",
+        /// It is done.
+        Completed = "completed",
+        /// It cannot be done now.
+        Blocked = "blocked",
+        /// It will not be done.
+        Cancelled = "cancelled",
+    }
 }
 
 impl Task {
@@ -103,30 +101,15 @@ impl TryFrom<String> for TaskId {
 }
 
 impl TaskState {
-    /// All states, in the order of a task's life.
-    pub const ALL: [Self; 5] =
-        [Self::Open, Self::InProgress, Self::Completed, Self::Blocked, Self::Cancelled];
-
     /// The states of tasks that are still to be done.
     pub const UNFINISHED: [Self; 3] = [Self::Open, Self::InProgress, Self::Blocked];
-
-    /// The state's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Blocked => "blocked",
-            Self::Cancelled => "cancelled",
-        }
-    }
 
     /// Parses a state as people type it; `remaining` is an old word for `open`.
     pub fn typed(word: &str) -> Option<Self> {
         let word = word.trim().to_ascii_lowercase().replace('-', "_");
         match word.as_str() {
             "remaining" => Some(Self::Open),
-            word => Self::ALL.into_iter().find(|state| state.as_str() == word),
+            word => Self::parse(word),
         }
     }
 

@@ -92,36 +92,19 @@ impl Usage {
     }
 }
 
-/// Why an agent could not do its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureCause {
-    /// It is rate-limited, and may be asked again later.
-    RateLimit,
-    /// It is out of quota.
-    Quota,
-    /// It is unauthorised.
-    Auth,
-    /// Its service is down or unreachable.
-    Outage,
-    /// Anything else.
-    Crash,
-}
-
-impl FailureCause {
-    /// Every cause.
-    pub const ALL: [Self; 5] =
-        [Self::RateLimit, Self::Quota, Self::Auth, Self::Outage, Self::Crash];
-
-    /// The name in files and records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RateLimit => "rate_limit",
-            Self::Quota => "quota",
-            Self::Auth => "auth",
-            Self::Outage => "outage",
-            Self::Crash => "crash",
-        }
+crate::words! {
+    /// Why an agent could not do its turn.
+    pub enum FailureCause {
+        /// It is rate-limited, and may be asked again later.
+        RateLimit = "rate_limit",
+        /// It is out of quota.
+        Quota = "quota",
+        /// It is unauthorised.
+        Auth = "auth",
+        /// Its service is down or unreachable.
+        Outage = "outage",
+        /// Anything else.
+        Crash = "crash",
     }
 }
 

@@ -34,19 +34,19 @@ pub enum WorkSource {
     Command,
 }
 
-/// What became of a work item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemState {
-    /// It is done.
-    Done,
-    /// It was tried, and failed.
-    Failed,
-    /// A hook prevented its start.
-    Blocked,
-    /// It was started and left for later: a limit of the loop was reached in the middle of it, it
-    /// was put back, or another session took it.
-    Open,
+crate::words! {
+    /// What became of a work item.
+    pub enum ItemState {
+        /// It is done.
+        Done = "done",
+        /// It was tried, and failed.
+        Failed = "failed",
+        /// A hook prevented its start.
+        Blocked = "blocked",
+        /// It was started and left for later: a limit of the loop was reached in the middle of it, it
+        /// was put back, or another session took it.
+        Open = "open",
+    }
 }
 
 impl WorkItem {
@@ -64,18 +64,6 @@ impl WorkItem {
             WorkSource::Issues => format!("issue {}", self.key),
             WorkSource::Tasks => format!("task {}", self.key),
             WorkSource::Command => self.title.clone(),
-        }
-    }
-}
-
-impl ItemState {
-    /// The state's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ItemState::Done => "done",
-            ItemState::Failed => "failed",
-            ItemState::Blocked => "blocked",
-            ItemState::Open => "open",
         }
     }
 }

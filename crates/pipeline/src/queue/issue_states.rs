@@ -50,40 +50,20 @@ pub struct IssueRecord {
     pub at: String,
 }
 
-/// What became of an issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IssueState {
-    /// Nobody works on it.
-    Open,
-    /// A session works on it.
-    Active,
-    /// A hook kept it from being started.
-    Blocked,
-    /// It was tried, and failed.
-    Failed,
-    /// It is done.
-    Done,
-}
-
-impl IssueState {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            IssueState::Open => "open",
-            IssueState::Active => "active",
-            IssueState::Blocked => "blocked",
-            IssueState::Failed => "failed",
-            IssueState::Done => "done",
-        }
-    }
-}
-
-impl IssueState {
-    const ALL: [Self; 5] = [Self::Open, Self::Active, Self::Blocked, Self::Failed, Self::Done];
-
-    fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+hookwright_events::words! {
+    /// What became of an issue.
+    #[derive(PartialOrd, Ord)]
+    pub enum IssueState {
+        /// Nobody works on it.
+        Open = "open",
+        /// A session works on it.
+        Active = "active",
+        /// A hook kept it from being started.
+        Blocked = "blocked",
+        /// It was tried, and failed.
+        Failed = "failed",
+        /// It is done.
+        Done = "done",
     }
 }
 
@@ -134,7 +114,7 @@ impl IssueStates {
         for heading in headings(&*self.store, Kind::Issue, filter) {
             let heading = heading?;
             let number = heading.name.strip_prefix(&prefix).and_then(|rest| rest.parse().ok());
-            if let (Some(number), Some(state)) = (number, IssueState::named(&heading.status)) {
+            if let (Some(number), Some(state)) = (number, IssueState::parse(&heading.status)) {
                 states.insert(number, state);
             }
         }
