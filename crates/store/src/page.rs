@@ -42,14 +42,11 @@ pub fn entries<'a>(
     after: u64,
 ) -> impl Iterator<Item = Result<Entry, StoreError>> + 'a {
     let mut after = after;
-    let pages = std::iter::from_fn(move || {
-        let page = store.journal(journal, after, limits::ENTRIES_READ_AT_ONCE);
-        if let Ok(entries) = &page {
-            after = entries.last()?.sequence;
-        }
-        Some(page)
-    });
-    one_by_one(pages)
+    one_by_one(move || {
+        let page = store.journal(journal, after, limits::ENTRIES_READ_AT_ONCE)?;
+        after = page.last().map_or(after, |last| last.sequence);
+        Ok(page)
+    })
 }
 
 /// The headings of all records that pass the filter, newest first, page by page, as [`records`].
@@ -59,14 +56,11 @@ pub fn headings(
     filter: Filter,
 ) -> impl Iterator<Item = Result<Heading, StoreError>> + '_ {
     let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
-    let pages = std::iter::from_fn(move || {
-        let page = store.headings(kind, &filter);
-        if let Ok(headings) = &page {
-            filter.before = Some(headings.last()?.place);
-        }
-        Some(page)
-    });
-    one_by_one(pages)
+    one_by_one(move || {
+        let page = store.headings(kind, &filter)?;
+        filter.before = page.last().map(|last| last.place);
+        Ok(page)
+    })
 }
 
 /// All records that pass the filter, newest first, page by page; the filter's limit bounds a page.
@@ -77,23 +71,24 @@ pub fn records(
     filter: Filter,
 ) -> impl Iterator<Item = Result<Record, StoreError>> + '_ {
     let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
-    let pages = std::iter::from_fn(move || {
-        let page = store.list(kind, &filter);
-        if let Ok(records) = &page {
-            filter.before = Some(records.last()?.place);
-        }
-        Some(page)
-    });
-    one_by_one(pages)
+    one_by_one(move || {
+        let page = store.list(kind, &filter)?;
+        filter.before = page.last().map(|last| last.place);
+        Ok(page)
+    })
 }
 
-/// The items of all pages. Ends after an error, since the next page would be unknown.
+/// The items of all pages. Ends after an empty page, and after an error, since the next page would be unknown.
 fn one_by_one<T>(
-    pages: impl Iterator<Item = Result<Vec<T>, StoreError>>,
+    mut next_page: impl FnMut() -> Result<Vec<T>, StoreError>,
 ) -> impl Iterator<Item = Result<T, StoreError>> {
-    let mut failed = false;
-    let until_error = pages.take_while(move |page| !std::mem::replace(&mut failed, page.is_err()));
-    until_error.flat_map(|page| match page {
+    let mut is_over = false;
+    let pages = std::iter::from_fn(move || {
+        let page = (!is_over).then(&mut next_page)?;
+        is_over = page.as_ref().map_or(true, Vec::is_empty);
+        Some(page)
+    });
+    pages.flat_map(|page| match page {
         Ok(items) => items.into_iter().map(Ok).collect::<Vec<_>>(),
         Err(error) => vec![Err(error)],
     })

@@ -41,20 +41,18 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
         return Err(files.damaged("the log of its last commits is not valid"));
     }
     files.identity = Some(identity_of(&metadata));
-    let opened = connect(&files.main).map_err(SqliteFailure::from);
-    let opened = opened.and_then(|mut connection| {
-        look_over(&mut connection, files, how)?;
-        Ok(connection)
-    });
-    match opened.map_err(|failure| files.explain(failure)) {
+    let look = |connected: rusqlite::Result<Connection>| {
+        let looked = connected.map_err(SqliteFailure::from).and_then(|mut connection| {
+            look_over(&mut connection, files, how)?;
+            Ok(connection)
+        });
+        looked.map_err(|failure| files.explain(failure))
+    };
+    match look(connect(&files.main)) {
         Err(StoreError::NotWritable { .. }) if how == Use::Reading && has_no_log(files) => {
+            let opened = look(connect_to_unchanging(&files.main));
             files.never_changes = true;
-            let opened = connect_to_unchanging(&files.main).map_err(SqliteFailure::from);
-            let opened = opened.and_then(|mut connection| {
-                look_over(&mut connection, files, how)?;
-                Ok(connection)
-            });
-            opened.map_err(|failure| files.explain(failure))
+            opened
         }
         opened => opened,
     }
