@@ -30,8 +30,6 @@ pub struct Preset {
     pub arguments: &'static [&'static str],
     /// The argument before the name of a model.
     pub model_flag: &'static str,
-    /// Whether it tells what a turn cost.
-    pub tells_cost: bool,
     /// Where it writes its sessions down, if its output leaves open why it failed.
     pub session_files: Option<SessionFiles>,
     listener: fn() -> Box<dyn Listener>,

@@ -20,7 +20,6 @@ pub(super) const PRESET: Preset = Preset {
         "--dangerously-skip-permissions",
     ],
     model_flag: "--model",
-    tells_cost: true,
     session_files: None,
     listener: || Box::new(Claude::default()),
 };

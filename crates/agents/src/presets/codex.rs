@@ -21,7 +21,6 @@ pub(super) const PRESET: Preset = Preset {
         "--dangerously-bypass-approvals-and-sandbox",
     ],
     model_flag: "--model",
-    tells_cost: false,
     session_files: Some(SessionFiles {
         home_variable: "CODEX_HOME",
         home_folder: ".codex",

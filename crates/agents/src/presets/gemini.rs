@@ -18,7 +18,6 @@ pub(super) const PRESET: Preset = Preset {
     package: "@google/gemini-cli",
     arguments: &["--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust"],
     model_flag: "--model",
-    tells_cost: false,
     session_files: None,
     listener: || Box::new(Gemini::default()),
 };

@@ -17,7 +17,6 @@ pub(super) const PRESET: Preset = Preset {
     package: "opencode-ai",
     arguments: &["run", "--format", "json", "--auto"],
     model_flag: "--model",
-    tells_cost: true,
     session_files: None,
     listener: || Box::new(Opencode::default()),
 };
