@@ -21,7 +21,7 @@ use hookwright_events::{
 
 use crate::record::{Pause, milliseconds};
 use crate::session_state::{Closed, OpenQuestion, RunningHook, SessionState};
-pub use deed::{Deed, QuestionState};
+pub use deed::{Deed, HookRun, QuestionState};
 pub use entry::read_entry;
 use last_lines::PrintedLines;
 use open_parts::{ItemEnd, OpenParts};
@@ -105,7 +105,7 @@ impl Timeline {
     fn see_session(&mut self, at: String, happened: SessionEvent, closed: Closed) {
         match happened {
             SessionEvent::SessionStarted { plan, stages, .. } => {
-                self.parts.begin_session(at, plan, stages);
+                self.parts.reach(Milestone::SessionBegan { at, plan, stages });
             }
             SessionEvent::SessionResumed { time, .. } => {
                 self.leave(closed, Left::Ended);
@@ -121,13 +121,13 @@ impl Timeline {
             SessionEvent::ItemEnded {
                 stage,
                 execution,
-                key,
                 state,
                 reason,
                 iterations,
                 duration_ms,
+                ..
             } => {
-                let end = ItemEnd { key, state, reason, iterations, duration_ms };
+                let end = ItemEnd { state, reason, iterations, duration_ms };
                 self.parts.see_item_end(&at, stage, execution, end, &self.state);
             }
             SessionEvent::StageEnded { stage, index, reason, iterations } => {
@@ -173,7 +173,10 @@ impl Timeline {
             FiringEvent::HookStarting { .. } => self.leave_hooks(closed.hooks, "cut_off"),
             FiringEvent::HookSkipped { hook, reason } => {
                 let status = Status::Skipped.as_str();
-                self.add_hook(firing, hook, None, HookEnd::new(status, Some(reason), 0, None));
+                self.add_hook(
+                    firing,
+                    HookRun { reason: Some(reason), ..HookRun::new(hook, status) },
+                );
             }
             FiringEvent::HookReported { report } => {
                 // One in the background is told when it is reported as started, and at its end.
@@ -187,9 +190,9 @@ impl Timeline {
                 let Report { id, status, reason, attempts, duration_ms, .. } = report;
                 // A report counts the attempts of its own process only.
                 let attempts = attempts.max(attempt.unwrap_or(0));
-                let end = HookEnd::new(status.as_str(), reason, attempts, Some(duration_ms));
-                let end = HookEnd { last_lines, ..end };
-                self.add_hook(firing, id, at, end);
+                let (new, duration_ms) = (HookRun::new(id, status.as_str()), Some(duration_ms));
+                let run = HookRun { at, reason, attempts, duration_ms, last_lines, ..new };
+                self.add_hook(firing, run);
             }
             // As above.
             FiringEvent::HookWaiting { .. } => {
@@ -277,12 +280,8 @@ impl Timeline {
         open.retain(|hook| !hook.is_reported);
         open.sort_by(|a, b| (a.firing, &a.id).cmp(&(b.firing, &b.id)));
         for RunningHook { firing, id, attempt_since, started, .. } in open {
-            self.add_hook(
-                firing,
-                id,
-                Some(attempt_since),
-                HookEnd::new(status, None, started, None),
-            );
+            let (at, attempts) = (Some(attempt_since), started);
+            self.add_hook(firing, HookRun { at, attempts, ..HookRun::new(id, status) });
         }
     }
 
@@ -297,23 +296,11 @@ impl Timeline {
         self.parts.add(Deed::Pause { at, cause, reason, until, duration_ms });
     }
 
-    fn add_hook(&mut self, firing: u64, hook: String, at: Option<String>, end: HookEnd) {
-        let HookEnd { status, reason, attempts, duration_ms, last_lines } = end;
-        let event = self.event_of(firing);
+    fn add_hook(&mut self, firing: u64, run: HookRun) {
         let turn = self.state.firings.turn_of(firing);
         let elsewhere = turn.filter(|turn| self.parts.turn().as_ref() != Some(turn));
-        let of_iteration = elsewhere.map(|turn| turn.iteration);
-        self.parts.add(Deed::Hook {
-            at,
-            event,
-            of_iteration,
-            hook,
-            status,
-            reason,
-            attempts,
-            duration_ms,
-            last_lines,
-        });
+        let (event, of_iteration) = (self.event_of(firing), elsewhere.map(|turn| turn.iteration));
+        self.parts.add(Deed::Hook(HookRun { event, of_iteration, ..run }));
     }
 
     fn event_of(&self, firing: u64) -> String {
@@ -328,26 +315,6 @@ enum Left {
     Running,
     /// It ended, or its process is gone.
     Ended,
-}
-
-/// How a hook's run ended.
-struct HookEnd {
-    status: &'static str,
-    reason: Option<String>,
-    attempts: u32,
-    duration_ms: Option<f64>,
-    last_lines: Vec<String>,
-}
-
-impl HookEnd {
-    fn new(
-        status: &'static str,
-        reason: Option<String>,
-        attempts: u32,
-        duration_ms: Option<f64>,
-    ) -> Self {
-        Self { status, reason, attempts, duration_ms, last_lines: Vec::new() }
-    }
 }
 
 #[cfg(test)]

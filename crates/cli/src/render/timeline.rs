@@ -9,7 +9,7 @@ mod page;
 mod words;
 
 use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
-use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
+use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, Milestone, Part};
 
 use super::{at_most, human};
 use crate::known_session::KnownSession;
@@ -308,7 +308,7 @@ impl TimelineScreen {
         let mut text = String::new();
         let (mut shown, mut more, mut skipped) = (0, more, 0);
         for deed in deeds {
-            if !self.all && matches!(deed, Deed::Hook { status: "skipped", .. }) {
+            if !self.all && matches!(deed, Deed::Hook(HookRun { status: "skipped", .. })) {
                 skipped += 1;
             } else if !self.all && shown == DEEDS_SHOWN_MAX {
                 more += 1;

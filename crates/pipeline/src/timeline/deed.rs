@@ -9,29 +9,7 @@ use serde::Serialize;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Deed {
     /// A hook ran, or did not.
-    Hook {
-        /// When it was started, if it was.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        at: Option<String>,
-        /// At which event.
-        event: String,
-        /// Of which iteration, if it was reported outside of it: it ran in the background.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        of_iteration: Option<u32>,
-        /// Its id.
-        hook: String,
-        /// The word of its report, or `running`, or `cut_off`.
-        status: &'static str,
-        /// Why it was blocked, failed or skipped; what it did.
-        reason: Option<String>,
-        /// How often it was started.
-        attempts: u32,
-        /// How long it took: all attempts and the delays between them.
-        duration_ms: Option<f64>,
-        /// What it printed last, if it did not succeed and its reason does not say it.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        last_lines: Vec<String>,
-    },
+    Hook(HookRun),
     /// The hooks asked for something.
     Decision {
         /// At which event.
@@ -119,6 +97,38 @@ pub enum Deed {
     },
 }
 
+/// A hook's run, or that it did not run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct HookRun {
+    /// When it was started, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// At which event.
+    pub event: String,
+    /// Of which iteration, if it was reported outside of it: it ran in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_iteration: Option<u32>,
+    /// Its id.
+    pub hook: String,
+    /// The word of its report, or `running`, or `cut_off`.
+    pub status: &'static str,
+    /// Why it was blocked, failed or skipped; what it did.
+    pub reason: Option<String>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How long it took: all attempts and the delays between them.
+    pub duration_ms: Option<f64>,
+    /// What it printed last, if it did not succeed and its reason does not say it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
+}
+
+impl HookRun {
+    pub(super) fn new(hook: String, status: &'static str) -> Self {
+        Self { hook, status, ..Self::default() }
+    }
+}
+
 /// What became of a question to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,7 +165,7 @@ impl Deed {
     /// Whether a person who looks for trouble should see it.
     pub(super) fn is_trouble(&self) -> bool {
         match self {
-            Deed::Hook { status, .. } => !matches!(*status, "success" | "skipped" | "started"),
+            Deed::Hook(run) => !matches!(run.status, "success" | "skipped" | "started"),
             Deed::Question { state, .. } => *state != QuestionState::Approved,
             Deed::Decision { .. }
             | Deed::GivenUp { .. }
@@ -167,7 +177,7 @@ impl Deed {
 
     /// Whether it is a hook that failed or timed out.
     pub(super) fn is_failed_hook(&self) -> bool {
-        matches!(self, Deed::Hook { status: "failed" | "timed_out", .. })
+        matches!(self, Deed::Hook(HookRun { status: "failed" | "timed_out", .. }))
     }
 
     /// A verdict that is worth a word.

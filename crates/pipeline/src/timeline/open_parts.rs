@@ -57,7 +57,6 @@ struct OpenItem {
 /// How a piece of work ended.
 #[derive(Debug, Clone)]
 pub(super) struct ItemEnd {
-    pub(super) key: String,
     pub(super) state: ItemState,
     pub(super) reason: Option<String>,
     pub(super) iterations: u32,
@@ -65,10 +64,6 @@ pub(super) struct ItemEnd {
 }
 
 impl OpenParts {
-    pub(super) fn begin_session(&mut self, at: String, plan: String, stages: Vec<String>) {
-        self.reach(Milestone::SessionBegan { at, plan, stages });
-    }
-
     pub(super) fn begin_stage(
         &mut self,
         at: String,
@@ -183,25 +178,18 @@ impl OpenParts {
 
     fn count_usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
-        let stage = self.stage.as_mut().map(|stage| &mut stage.used);
-        let item = self.item.as_mut().map(|item| &mut item.used);
-        for used in [stage, item].into_iter().flatten() {
-            *used = Some(used.unwrap_or_default().and(usage));
-        }
+        self.stage.iter_mut().for_each(|stage| add(&mut stage.used, usage));
+        self.item.iter_mut().for_each(|item| add(&mut item.used, usage));
     }
 
     /// A child has used something: it counts for the stage and the piece of work in which it was started,
     /// if those are not over.
     pub(super) fn count_child(&mut self, stage: u32, execution: Option<u32>, usage: Usage) {
-        let is_its = |item: &&mut OpenItem| {
-            item.stage == stage && execution.is_some_and(|number| item.execution == number)
-        };
-        let item = self.item.as_mut().filter(is_its).map(|item| &mut item.used);
-        let stage = self.stage.as_mut().filter(|open| open.index == stage);
-        let stage = stage.map(|stage| &mut stage.used);
-        for used in [stage, item].into_iter().flatten() {
-            *used = Some(used.unwrap_or_default().and(usage));
-        }
+        let is_its =
+            |item: &&mut OpenItem| (item.stage, Some(item.execution)) == (stage, execution);
+        self.item.iter_mut().filter(is_its).for_each(|item| add(&mut item.used, usage));
+        let stages = self.stage.iter_mut().filter(|open| open.index == stage);
+        stages.for_each(|stage| add(&mut stage.used, usage));
     }
 
     pub(super) fn end_iteration(&mut self) {
@@ -240,34 +228,26 @@ impl OpenParts {
         let Some(OpenItem { stage, execution, item, ended, used: usage }) = self.item.take() else {
             return;
         };
-        let milestone = match ended {
-            Some(ItemEnd { key, state, reason, iterations, duration_ms }) => Milestone::ItemEnded {
-                stage,
-                execution,
-                key,
-                state: Some(state),
-                reason,
-                iterations: Some(iterations),
-                duration_ms: Some(duration_ms),
-                usage,
-            },
+        let key = item.key.clone();
+        let (state, reason, iterations, duration_ms) = match ended {
+            Some(ItemEnd { state, reason, iterations, duration_ms }) => {
+                (Some(state), reason, Some(iterations), Some(duration_ms))
+            }
             None => {
-                let key = item.key.clone();
                 self.left_item = Some((stage, execution, item));
-                let (state, reason, iterations, duration_ms) = (None, None, None, None);
-                Milestone::ItemEnded {
-                    stage,
-                    execution,
-                    key,
-                    state,
-                    reason,
-                    iterations,
-                    duration_ms,
-                    usage,
-                }
+                (None, None, None, None)
             }
         };
-        self.reach(milestone);
+        self.reach(Milestone::ItemEnded {
+            stage,
+            execution,
+            key,
+            state,
+            reason,
+            iterations,
+            duration_ms,
+            usage,
+        });
     }
 
     /// The stage is over, but for what its last hooks do.
@@ -355,4 +335,8 @@ impl OpenParts {
         let open = self.iteration.as_ref()?;
         Some(TurnName { stage: open.stage, iteration: open.iteration })
     }
+}
+
+fn add(used: &mut Option<Usage>, more: Usage) {
+    *used = Some(used.unwrap_or_default().and(more));
 }

@@ -261,8 +261,8 @@ impl Rows {
 /// The entry that reports a hook, if there is one: only those have a duration.
 fn report_of(deed: &Deed, reports: &mut Reports) -> Option<u64> {
     match deed {
-        Deed::Hook { hook, duration_ms: Some(_), .. } => reports.take(hook),
-        Deed::Hook { .. }
+        Deed::Hook(run) if run.duration_ms.is_some() => reports.take(&run.hook),
+        Deed::Hook(_)
         | Deed::Decision { .. }
         | Deed::Question { .. }
         | Deed::Child { .. }

@@ -11,17 +11,15 @@ fn at(time: &str) -> String {
 }
 
 fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) -> Deed {
-    Deed::Hook {
-        at: None,
+    Deed::Hook(HookRun {
         event: event.to_owned(),
-        of_iteration: None,
         hook: hook.to_owned(),
         status,
         reason: Some(reason.to_owned()),
         attempts: 1,
         duration_ms: Some(took),
-        last_lines: Vec::new(),
-    }
+        ..HookRun::default()
+    })
 }
 
 fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {

@@ -1,7 +1,7 @@
 //! The texts of a timeline, for iterations, hooks, pauses and answers.
 
 use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
-use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
+use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState};
 
 use super::page::{Page, WORDS_MAX, Words};
 use crate::render::human;
@@ -87,35 +87,7 @@ pub(super) fn of_item(item: &WorkItem) -> String {
 pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
     let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
     match deed {
-        Deed::Hook {
-            event,
-            of_iteration,
-            hook,
-            status,
-            reason,
-            attempts,
-            duration_ms,
-            last_lines,
-            ..
-        } => {
-            let (id, most) = page.id(trunk, hook, BESIDE_ID);
-            let status = status.replace('_', " ");
-            let took = duration_ms.map(human::duration).unwrap_or_default();
-            let mut words = one_line(reason.as_deref().unwrap_or_default(), WORDS_MAX);
-            if *attempts > 1 {
-                words.push_str(&format!("  ({attempts} attempts)"));
-            }
-            if let Some(number) = of_iteration {
-                words.push_str(&format!("  (of iteration {number})"));
-            }
-            let status = Paint::of_results().outcome(&format!("{status:<9}"));
-            let what = format!("{event:<20}  {id:<most$}  {status}  {took:>7}");
-            let mut text = line(&what, Words::in_column(words.trim_start()));
-            for printed in last_lines {
-                text.push_str(&line(&format!("    {}", visible(printed)), Words::NONE));
-            }
-            text
-        }
+        Deed::Hook(run) => of_hook(page, trunk, run),
         Deed::Decision { event, verdict, reason } => {
             line(&format!("{event:<20}  decision: {verdict}"), Words::after_colon(reason))
         }
@@ -158,6 +130,27 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
         }
         Deed::Note { note } => line("note", Words::after_colon(note)),
     }
+}
+
+/// A hook's run, with the last lines that it printed.
+fn of_hook(page: Page, trunk: &str, run: &HookRun) -> String {
+    let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
+    let (id, most) = page.id(trunk, &run.hook, BESIDE_ID);
+    let took = run.duration_ms.map(human::duration).unwrap_or_default();
+    let mut words = one_line(run.reason.as_deref().unwrap_or_default(), WORDS_MAX);
+    if run.attempts > 1 {
+        words.push_str(&format!("  ({} attempts)", run.attempts));
+    }
+    if let Some(number) = run.of_iteration {
+        words.push_str(&format!("  (of iteration {number})"));
+    }
+    let status = Paint::of_results().outcome(&format!("{:<9}", run.status.replace('_', " ")));
+    let what = format!("{:<20}  {id:<most$}  {status}  {took:>7}", run.event);
+    let mut text = line(&what, Words::in_column(words.trim_start()));
+    for printed in &run.last_lines {
+        text.push_str(&line(&format!("    {}", visible(printed)), Words::NONE));
+    }
+    text
 }
 
 /// Why a session waits, in a word or two.

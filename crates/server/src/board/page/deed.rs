@@ -1,7 +1,7 @@
 //! What happened: hooks, decisions, questions, children, pauses, notes.
 
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::timeline::{Deed, QuestionState};
+use hookwright_pipeline::timeline::{Deed, HookRun, QuestionState};
 use maud::{Markup, html};
 
 use super::timeline::TimelineDrawing;
@@ -10,7 +10,7 @@ use super::words::{StateMark, bar, duration, moment, said, since, status_text, w
 impl TimelineDrawing<'_> {
     pub(super) fn deed(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
         match deed {
-            Deed::Hook { .. } => self.hook(deed, report, whole),
+            Deed::Hook(run) => self.hook(run, report, whole),
             Deed::Decision { event, verdict, reason } => told(
                 StateMark::Warn,
                 event,
@@ -51,21 +51,8 @@ impl TimelineDrawing<'_> {
         }
     }
 
-    fn hook(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
-        let Deed::Hook {
-            at,
-            event,
-            of_iteration,
-            hook,
-            status,
-            reason,
-            attempts,
-            duration_ms,
-            last_lines,
-        } = deed
-        else {
-            return html! {};
-        };
+    fn hook(&self, run: &HookRun, report: Option<u64>, whole: Option<f64>) -> Markup {
+        let HookRun { at, event, hook, status, reason, attempts, duration_ms, .. } = run;
         let mark = StateMark::of_hook(status);
         html! {
             div.deed {
@@ -78,7 +65,7 @@ impl TimelineDrawing<'_> {
                     }
                     " " span class={ "status " (mark.class()) } { (word(status)) }
                     @if *attempts > 1 { span.quiet { " · " (attempts) " attempts" } }
-                    @if let Some(of) = of_iteration { span.quiet { " · of iteration " (of) } }
+                    @if let Some(of) = run.of_iteration { span.quiet { " · of iteration " (of) } }
                 }
                 @match (duration_ms, whole) {
                     (Some(took), Some(whole)) => (bar(*took, whole, mark)),
@@ -92,8 +79,8 @@ impl TimelineDrawing<'_> {
                     }
                 }
                 @if let Some(reason) = reason { p.reason { (said(reason)) } }
-                @if !last_lines.is_empty() {
-                    pre.excerpt tabindex="0" { (visible(&last_lines.join("\n"))) }
+                @if !run.last_lines.is_empty() {
+                    pre.excerpt tabindex="0" { (visible(&run.last_lines.join("\n"))) }
                 }
             }
         }

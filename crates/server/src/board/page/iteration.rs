@@ -155,7 +155,7 @@ fn in_short(iteration: &Iteration) -> String {
 /// Length of a full bar in an iteration: the longest of agent and hooks.
 fn whole_in(iteration: &Iteration) -> Option<f64> {
     let hooks = iteration.deeds.iter().filter_map(|deed| match deed {
-        Deed::Hook { duration_ms, .. } => *duration_ms,
+        Deed::Hook(run) => run.duration_ms,
         _ => None,
     });
     let longest = hooks.chain(iteration.duration_ms).fold(0.0, f64::max);

@@ -4,7 +4,7 @@ use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
 use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::{IssueCounts, SessionRecord};
-use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
+use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
@@ -177,7 +177,7 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
 
 fn deed_under_way(deed: &Deed) -> Option<Markup> {
     match deed {
-        Deed::Hook { at, event, hook, status: "running", .. } => Some(html! {
+        Deed::Hook(HookRun { at, event, hook, status: "running", .. }) => Some(html! {
             (StateMark::Runs.sign()) "hook " code { (said(hook)) } " at " (said(event)) " "
             @if let Some(at) = at { (since(at)) }
         }),
