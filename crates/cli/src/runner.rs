@@ -12,7 +12,6 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent, Secrets};
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
-use hookwright_pipeline::history::History;
 use hookwright_pipeline::plan::{Plan, PlanContext, Stage};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{
@@ -36,22 +35,6 @@ use crate::session_options::SessionOptions;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
 use crate::{state, tasks};
-
-/// A session to run.
-pub(crate) struct Chosen {
-    pub(crate) plan: Plan,
-    pub(crate) sources: Sources,
-    pub(crate) secrets: Secrets,
-    pub(crate) name: SessionName,
-    pub(crate) fence: Fence,
-    pub(crate) record: SessionRecord,
-    /// The record's version; `None` for a new session.
-    pub(crate) version: Option<u64>,
-    pub(crate) history: History,
-    pub(crate) reloaded: bool,
-    /// Hooks whose questions ended the session and are not asked again.
-    pub(crate) skip_gates: Vec<String>,
-}
 
 /// The requested run, found and checked.
 pub(crate) struct Prepared {
@@ -270,16 +253,14 @@ impl Place {
     /// Runs a session to its end.
     pub(crate) fn go(
         &self,
-        chosen: Chosen,
+        parts: Parts,
+        secrets: Secrets,
         store: Arc<dyn Store>,
         how: &SessionOptions,
         screen: &Screen,
     ) -> Result<u8, Failure> {
         let SessionOptions { shown, switches, .. } = how;
-        let Chosen { plan, sources, secrets, name, fence, record, version, .. } = chosen;
-        let Chosen { history, reloaded, skip_gates, .. } = chosen;
-        let (lease, token) = (fence.lease.clone(), fence.token);
-        let folder = SessionFolder::new(&self.found.project_root, name);
+        let (plan, folder, fence) = (parts.plan, parts.folder.clone(), parts.fence.clone());
         let session_screen =
             Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
         screen.left_out(&plan.left_out);
@@ -310,22 +291,10 @@ impl Place {
             desks: Some(Arc::new(state::desks()?)),
             gate,
         };
-        let interrupt = EndRequest::default();
-        let session = Session::new(Parts {
-            plan: if without_hooks { plan.without_hooks() } else { plan }
-                .with_max_cost(how.max_cost),
-            sources,
-            folder: folder.clone(),
-            fence,
-            record,
-            version,
-            history,
-            reloaded,
-            around,
-            skip_gates,
-            interrupt: interrupt.clone(),
-            started: None,
-        });
+        let interrupt = parts.interrupt.clone();
+        let plan = if without_hooks { plan.without_hooks() } else { plan };
+        let plan = plan.with_max_cost(how.max_cost);
+        let session = Session::new(Parts { plan, ..parts }, around);
         let journal = Arc::clone(session.journal());
         let ended = drive(session, &interrupt, screen, view.as_ref());
         view.into_iter().for_each(LiveView::end);
@@ -333,7 +302,7 @@ impl Place {
         // No other process may have the lease before the session has ended; after a crash the
         // holder is found dead.
         hookwright_process::faults::point("lease is given back");
-        let _ = store.release(&lease, token);
+        let _ = store.release(&fence.lease, fence.token);
         let ended = ended.map_err(SessionFailure::Broken)?;
         let shown_folder = match folder.path().strip_prefix(&self.started_in) {
             Ok(below) => below.to_owned(),

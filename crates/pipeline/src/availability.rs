@@ -12,7 +12,7 @@ use crate::limits::{LIMITS_IN_A_ROW_MAX, OUTAGE_WAIT_MAX, OUTAGE_WAIT_MIN, OUTAG
 
 /// Agents that cannot work, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Availability {
+pub(crate) struct Availability {
     refusals: BTreeMap<String, Refusal>,
 }
 
@@ -30,30 +30,23 @@ struct Refusal {
 
 /// What to do about a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// Let this one work, by its place in the list.
     Ask(usize),
     /// None can work now. This one can soonest.
     Wait {
         /// When, in milliseconds since 1970.
         until: i64,
-        /// Why it has to be waited for.
         cause: PauseCause,
-        /// In words.
         reason: String,
     },
     /// None can work, and waiting would not help.
-    GiveUp {
-        /// Why.
-        cause: PauseCause,
-        /// In words.
-        reason: String,
-    },
+    GiveUp { cause: PauseCause, reason: String },
 }
 
 impl Availability {
     /// An agent could not work. `told` is when it can again, if it said so.
-    pub fn refuse(
+    pub(crate) fn refuse(
         &mut self,
         agent: &str,
         cause: FailureCause,
@@ -78,23 +71,23 @@ impl Availability {
     }
 
     /// An agent has worked.
-    pub fn has_worked(&mut self, agent: &str) {
+    pub(crate) fn has_worked(&mut self, agent: &str) {
         self.refusals.remove(agent);
     }
 
     /// Somebody wants the session to go on: whoever has not said until when is asked again at once.
-    pub fn start_over(&mut self) {
+    pub(crate) fn start_over(&mut self) {
         self.refusals.retain(|_, refusal| refusal.is_told && refusal.until.is_some());
         self.refusals.values_mut().for_each(|refusal| refusal.times = 0);
     }
 
     /// Why an agent could not work when it was asked last.
-    pub fn reason(&self, agent: &str) -> Option<&str> {
+    pub(crate) fn reason(&self, agent: &str) -> Option<&str> {
         self.refusals.get(agent).map(|refusal| refusal.reason.as_str())
     }
 
     /// Whether nobody is let in.
-    pub fn all_are_shut_out(&self, agents: &[&str]) -> bool {
+    pub(crate) fn all_are_shut_out(&self, agents: &[&str]) -> bool {
         let is_shut_out = |name: &&str| {
             self.refusals.get(*name).is_some_and(|refusal| refusal.cause == FailureCause::Auth)
         };
@@ -102,7 +95,7 @@ impl Availability {
     }
 
     /// Who works now: the first one in the list who can.
-    pub fn choose(&self, agents: &[&str], now: i64) -> Choice {
+    pub(crate) fn choose(&self, agents: &[&str], now: i64) -> Choice {
         let refusal_of = |name: &str| self.refusals.get(name);
         let can_work = |name: &&str| match refusal_of(name) {
             None => true,

@@ -12,22 +12,21 @@ mod account;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_engine::Observer;
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
-use hookwright_events::{FiringEvent, RunEvent, RunEventKind, SessionEvent, SessionStatus, Usage};
+use hookwright_events::{FiringEvent, SessionEvent, SessionStatus, Usage};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::{Fence, JournalKey, Kind, Record, RecordKey};
+use serde_json::{Map, Value};
 
-use crate::folder::{ChildOutput, SessionFolder, SessionName};
+use crate::folder::{ChildOutput, FolderError, SessionFolder, SessionName};
 use crate::history::{History, OpenChild};
-use crate::journal::SessionJournal;
 use crate::lease::{self, LeaseError};
 use crate::limits::CHILDREN_AT_ONE_PLACE_MAX;
 use crate::lineage::{Lineage, ParentSession};
 use crate::plan::{Plan, PlanContext};
 use crate::record::{Metadata, Parent, SessionRecord};
-use crate::session::{Around, Parts, Session, SessionOutcome, Spending, Started};
+use crate::session::{Around, Parts, Recorder, Session, SessionOutcome, Spending, Started};
 use crate::session_id;
 use crate::sources::{Sources, folder_of};
 use crate::stored_session::stored_status;
@@ -42,7 +41,7 @@ pub(crate) struct Children {
     pub(crate) reloaded: bool,
     pub(crate) plan: String,
     pub(crate) folder: SessionFolder,
-    pub(crate) journal: Arc<SessionJournal>,
+    pub(crate) recorder: Recorder,
     pub(crate) lineage: Lineage,
     pub(crate) known: Mutex<KnownChildren>,
     /// What the parent has used.
@@ -74,15 +73,6 @@ struct ChildPlace {
     used: Usage,
 }
 
-/// What a child session is begun, or taken up, with.
-struct Ready {
-    plan: Plan,
-    sources: Sources,
-    record: SessionRecord,
-    version: Option<u64>,
-    history: History,
-}
-
 impl Children {
     async fn run(&self, child: Child) -> Result<ChildEnd, NotRun> {
         let from = folder_of(&child.started_by.file);
@@ -106,7 +96,7 @@ impl Children {
             },
         };
         let place = self.place(&child)?;
-        let lease = lease::name_of(self.journal.project(), place.name.as_str());
+        let lease = lease::name_of(self.recorder.journal.project(), place.name.as_str());
         let fence = lease::take(&*self.around.store, &lease).map_err(|error| match error {
             LeaseError::Runs { holder } => {
                 never(format!("process {} is running session {}", holder.pid, place.name))
@@ -114,34 +104,32 @@ impl Children {
             LeaseError::Store(error) => never(error.to_string()),
         })?;
         let mut held =
-            Held { children: self, fence: &fence, journal: None, end: child.end.clone() };
+            Held { children: self, fence: &fence, recorder: None, end: child.end.clone() };
         let account = Arc::new(self.account(&child, &place));
         let known = self.record(&place.name)?;
         if let Some(more) = known.as_ref().and_then(|known| used_in(known).beyond(place.used)) {
             account.add(more);
         }
         if let Some(known) = known.as_ref().filter(|known| has_ended(known)) {
-            return Ok(self.end_of(&place, known));
+            let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+            let status = stored_status(&known.status);
+            return Ok(place.child_end(status, &record.reason, record.iterations));
         }
-        let ready = self.ready(&child, &place, sources, known)?;
-        let observers = account.observers();
-        let session = self.session(&child, &place, ready, &fence, lineage, observers)?;
-        held.journal = Some(Arc::clone(session.journal()));
+        let parts = self.parts(&child, &place, sources, known, fence.clone(), lineage)?;
+        let around = Around { observers: account.observers(), ..self.around_child(&child) };
+        let session = Session::new(parts, around);
+        held.recorder = Some(session.recorder().clone());
         faults::point("child session begins");
         let ended = session.run().await;
         faults::point("child session ended");
-        held.journal = None;
-        let ended = ended.map_err(|error| never(error.to_string()))?;
-        if ended.status == SessionStatus::Paused {
+        held.recorder = None;
+        let SessionOutcome { status, reason, iterations, .. } =
+            ended.map_err(|error| never(error.to_string()))?;
+        if status == SessionStatus::Paused {
             // What it waits for does not come by trying again.
-            return Err(never(in_words(
-                &place.name,
-                ended.status,
-                &ended.reason,
-                ended.iterations,
-            )));
+            return Err(never(in_words(&place.name, status, &reason, iterations)));
         }
-        Ok(self.child_end(&place, &ended))
+        Ok(place.child_end(status, &reason, iterations))
     }
 
     /// The place of the child that this hook has begun in this firing, else a new one, which the
@@ -169,7 +157,7 @@ impl Children {
                     drop(known);
                     self.announce(child, &name)?;
                     // Before the first stage it counts for that one.
-                    let stage = self.journal.record().stage.max(1);
+                    let stage = self.recorder.journal.record().stage.max(1);
                     return Ok(ChildPlace { name, folder, stage, used: Usage::default() });
                 }
             }
@@ -178,23 +166,14 @@ impl Children {
     }
 
     fn announce(&self, child: &Child, name: &SessionName) -> Result<(), NotRun> {
-        let event = RunEvent {
-            version: hookwright_events::run_event::VERSION,
-            firing: child.started_by.firing,
-            at: self.around.clock.now(),
-            session: Some(self.folder.session().as_str().to_owned()),
-            kind: RunEventKind::Firing(FiringEvent::HookSpawned {
-                hook: child.started_by.hook.clone(),
-                session: name.as_str().to_owned(),
-                pipeline: child.pipeline.clone(),
-            }),
+        let spawned = FiringEvent::HookSpawned {
+            hook: child.started_by.hook.clone(),
+            session: name.as_str().to_owned(),
+            pipeline: child.pipeline.clone(),
         };
-        let written = self.journal.write(std::slice::from_ref(&event));
-        written.map_err(|error| {
+        self.recorder.write_in(child.started_by.firing, spawned).map_err(|error| {
             never(format!("its start could not be recorded in the journal: {error}"))
-        })?;
-        self.around.observers.iter().for_each(|observer| observer(&event));
-        Ok(())
+        })
     }
 
     fn account(&self, child: &Child, place: &ChildPlace) -> Account {
@@ -202,16 +181,14 @@ impl Children {
             child: place.name.as_str().to_owned(),
             stage: place.stage,
             started_by: child.started_by.clone(),
-            journal: Arc::clone(&self.journal),
+            recorder: self.recorder.clone(),
             spending: self.spending.clone(),
-            observers: self.around.observers.clone(),
-            clock: Arc::clone(&self.around.clock),
         }
     }
 
     fn record(&self, name: &SessionName) -> Result<Option<Record>, NotRun> {
         let key = RecordKey {
-            project: self.journal.project().to_owned(),
+            project: self.recorder.journal.project().to_owned(),
             name: name.as_str().to_owned(),
         };
         let found = self.around.store.get(Kind::Session, &key);
@@ -219,18 +196,19 @@ impl Children {
     }
 
     /// What a child begins with, or, if it is known, goes on with.
-    fn ready(
+    fn parts(
         &self,
         child: &Child,
         place: &ChildPlace,
-        sources: Sources,
+        mut sources: Sources,
         known: Option<Record>,
-    ) -> Result<Ready, NotRun> {
-        let (mut sources, mut history) = (sources, History::default());
-        let mut record = self.new_record(child, place);
+        fence: Fence,
+        lineage: Lineage,
+    ) -> Result<Parts, NotRun> {
+        let (mut record, mut history) = (self.new_record(child, place), History::default());
         let version = known.as_ref().map(|known| known.version);
         if let Some(known) = known {
-            let project = self.journal.project().to_owned();
+            let project = self.recorder.journal.project().to_owned();
             let session = place.name.as_str().to_owned();
             let key = JournalKey { project, session };
             let read = History::read(&*self.around.store, &key);
@@ -253,11 +231,35 @@ impl Children {
         let plan = if *without_hooks { plan.without_hooks() } else { plan };
         let provider = plan.stages.first().map_or("", |stage| stage.first_agent());
         provider.clone_into(&mut record.provider);
-        Ok(Ready { plan, sources, record, version, history })
+        let inputs = place.inputs(child, history.last > 0);
+        let agent_dir = match child.working_dir {
+            SpawnDir::Project => self.around.root.clone(),
+            SpawnDir::Session => place.folder.path().to_owned(),
+        };
+        let inputs = inputs.map_err(|error| never(error.to_string()))?;
+        Ok(Parts {
+            version,
+            history,
+            reloaded: self.reloaded,
+            interrupt: child.end.clone(),
+            started: Some(Started { inputs, agent_dir, lineage }),
+            ..Parts::new(plan, sources, place.folder.clone(), fence, record)
+        })
+    }
+
+    /// What a child shares with its parent. Everything that it starts is found by the hook's marker too.
+    fn around_child(&self, child: &Child) -> Around {
+        let run_id = &child.started_by.run_id;
+        let marker = match self.around.environment.text(MARKER).filter(|outer| !outer.is_empty()) {
+            Some(outer) => format!("{outer}:{run_id}"),
+            None => run_id.clone(),
+        };
+        let environment = self.around.environment.with(MARKER, marker);
+        Around { environment, ..self.around.clone() }
     }
 
     fn new_record(&self, child: &Child, place: &ChildPlace) -> SessionRecord {
-        let parent = self.journal.record();
+        let parent = self.recorder.journal.record();
         let start_time = self.around.clock.now();
         SessionRecord {
             id: session_id::generate(&start_time),
@@ -273,76 +275,27 @@ impl Children {
             ..SessionRecord::default()
         }
     }
+}
 
-    fn session(
-        &self,
-        child: &Child,
-        place: &ChildPlace,
-        ready: Ready,
-        fence: &Fence,
-        lineage: Lineage,
-        observers: Vec<Observer>,
-    ) -> Result<Session, NotRun> {
-        let Ready { plan, sources, record, version, history } = ready;
-        let unusable = |error: crate::folder::FolderError| never(error.to_string());
-        place.folder.create().map_err(unusable)?;
-        // What a child began with stays what it was given, whatever a template would say by now.
-        let inputs = match place.folder.read_inputs().map_err(unusable)? {
-            Some(inputs) if history.last > 0 => inputs,
-            _ => {
-                place.folder.write_inputs(&child.inputs).map_err(unusable)?;
-                child.inputs.clone()
-            }
-        };
-        let agent_dir = match child.working_dir {
-            SpawnDir::Project => self.around.root.clone(),
-            SpawnDir::Session => place.folder.path().to_owned(),
-        };
-        // Everything that it starts is found by the hook's marker too.
-        let marker = match self.around.environment.text(MARKER).filter(|outer| !outer.is_empty()) {
-            Some(outer) => format!("{outer}:{}", child.started_by.run_id),
-            None => child.started_by.run_id.clone(),
-        };
-        let environment = self.around.environment.with(MARKER, marker);
-        Ok(Session::new(Parts {
-            plan,
-            sources,
-            folder: place.folder.clone(),
-            fence: fence.clone(),
-            record,
-            version,
-            history,
-            reloaded: self.reloaded,
-            around: Around { environment, observers, ..self.around.clone() },
-            skip_gates: Vec::new(),
-            interrupt: child.end.clone(),
-            started: Some(Started { inputs, agent_dir, lineage }),
-        }))
-    }
-
-    /// What became of a child that ended before its parent was taken up again.
-    fn end_of(&self, place: &ChildPlace, known: &Record) -> ChildEnd {
-        let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
-        let status = stored_status(&known.status);
-        let what = in_words(&place.name, status, &record.reason, record.iterations);
-        let completed = status == SessionStatus::Completed;
-        ChildEnd { completed, what, output: self.output(place) }
-    }
-
-    fn child_end(&self, place: &ChildPlace, ended: &SessionOutcome) -> ChildEnd {
-        let what = in_words(&place.name, ended.status, &ended.reason, ended.iterations);
-        ChildEnd {
-            completed: ended.status == SessionStatus::Completed,
-            what,
-            output: self.output(place),
+impl ChildPlace {
+    /// What the child is given. What it began with stays so, whatever a template would say by now.
+    fn inputs(&self, child: &Child, has_begun: bool) -> Result<Map<String, Value>, FolderError> {
+        self.folder.create()?;
+        if let Some(inputs) = self.folder.read_inputs()?.filter(|_| has_begun) {
+            return Ok(inputs);
         }
+        self.folder.write_inputs(&child.inputs)?;
+        Ok(child.inputs.clone())
     }
 
-    fn output(&self, place: &ChildPlace) -> Option<serde_json::Value> {
-        match place.folder.read_child_output() {
+    /// What became of the child, and what it left.
+    fn child_end(&self, status: SessionStatus, reason: &str, iterations: u32) -> ChildEnd {
+        let output = match self.folder.read_child_output() {
             Ok(ChildOutput::Read(output)) => Some(output),
             Ok(ChildOutput::Missing | ChildOutput::Broken(_)) | Err(_) => None,
-        }
+        };
+        let what = in_words(&self.name, status, reason, iterations);
+        ChildEnd { completed: status == SessionStatus::Completed, what, output }
     }
 }
 
@@ -383,31 +336,19 @@ fn never(cause: String) -> NotRun {
 struct Held<'a> {
     children: &'a Children,
     fence: &'a Fence,
-    /// Of the session while it runs.
-    journal: Option<Arc<SessionJournal>>,
+    /// That of the session while it runs.
+    recorder: Option<Recorder>,
     end: EndRequest,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let around = &self.children.around;
-        if let Some(journal) = self.journal.take() {
+        if let Some(recorder) = self.recorder.take() {
             let reason = self.end.why().unwrap_or("interrupted").to_owned();
-            let event = RunEvent {
-                version: hookwright_events::run_event::VERSION,
-                firing: 0,
-                at: around.clock.now(),
-                session: Some(journal.record().name),
-                kind: RunEventKind::Session(SessionEvent::SessionEnded {
-                    status: SessionStatus::Interrupted,
-                    reason,
-                }),
-            };
-            if journal.write(std::slice::from_ref(&event)).is_ok() {
-                around.observers.iter().for_each(|observer| observer(&event));
-            }
+            let status = SessionStatus::Interrupted;
+            let _ = recorder.write(SessionEvent::SessionEnded { status, reason });
         }
         // A lease that cannot be given back is that of a dead process soon.
-        let _ = around.store.release(&self.fence.lease, self.fence.token);
+        let _ = self.children.around.store.release(&self.fence.lease, self.fence.token);
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! What is promised: a file under its own name is whole. It is written beside its place and then
 //! renamed, so whoever kills us finds the old file or the new one. What was half written is cleaned
-//! up by the next write of that file. No sync is made unless asked for ([`Keep`]): the store is the
-//! record, and what it records is synced there.
+//! up by the next write of that file. No sync is made: the store is the record, and what it records is
+//! synced there.
 //!
 //! The agent can write here too, so nothing below the project root is reached through a symbolic
 //! link: each folder is opened by its name in the one above it (`open_folder.rs`). A link in the way
@@ -30,13 +30,12 @@ mod session_name;
 mod status;
 mod turn_files;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use child_files::ChildOutput;
 pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
-pub use open_folder::Keep;
 pub use open_iteration::OpenIteration;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{BrokenStatus, Decision, Status, StatusFile};
@@ -256,13 +255,8 @@ impl SessionFolder {
     /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It is not
     /// held while the agent works, who may put another one in its place.
     pub fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenIteration, FolderError> {
-        let (stage, iteration) = (at.stage.folder_name(), at.folder_name());
-        let mut folder = OpenFolder::root(&self.root)?;
-        let names = self.names.iter().map(String::as_str);
-        for name in names.chain([&*stage, "iterations", &*iteration]) {
-            folder = folder.make(name)?;
-        }
-        Ok(OpenIteration(folder))
+        let below = [&*at.stage.folder_name(), "iterations", &*at.folder_name()];
+        Ok(OpenIteration(self.make(&below)?))
     }
 
     /// The iteration's folder, held open; `None` if there is none.
@@ -286,26 +280,13 @@ impl SessionFolder {
 
     /// The outputs a stage has so far, in the order of its iterations.
     pub fn stage_outputs(&self, stage: StageAt<'_>) -> Result<Vec<PathBuf>, FolderError> {
-        let Some(iterations) = self.open(&[&stage.folder_name(), "iterations"])? else {
-            return Ok(Vec::new());
-        };
-        let mut numbers: Vec<u32> =
-            iterations.names()?.iter().filter_map(|name| iteration_number(name)).collect();
-        numbers.sort_unstable();
-        self.outputs_of(stage, &iterations, numbers)
-    }
-
-    fn outputs_of(
-        &self,
-        stage: StageAt<'_>,
-        iterations: &OpenFolder,
-        numbers: impl IntoIterator<Item = u32>,
-    ) -> Result<Vec<PathBuf>, FolderError> {
         let mut outputs = Vec::new();
-        for iteration in numbers {
+        let Some(iterations) = self.open(&[&stage.folder_name(), "iterations"])? else {
+            return Ok(outputs);
+        };
+        for iteration in numbers(&iterations)? {
             let at = IterationAt { stage, iteration };
-            let folder = iterations.enter(&at.folder_name())?;
-            if let Some(folder) = folder
+            if let Some(folder) = iterations.enter(&at.folder_name())?
                 && folder.has_file(OUTPUT)?
             {
                 outputs.push(self.output(at));
@@ -316,6 +297,16 @@ impl SessionFolder {
 
     fn in_iteration(&self, at: IterationAt<'_>, name: &str) -> PathBuf {
         self.stage(at.stage).join("iterations").join(at.folder_name()).join(name)
+    }
+
+    /// A folder below the session's, made with those on the way to it as far as they are missing.
+    fn make(&self, below: &[&str]) -> Result<OpenFolder, FolderError> {
+        let names = self.names.iter().map(String::as_str).chain(below.iter().copied());
+        let mut folder = OpenFolder::root(&self.root)?;
+        for name in names {
+            folder = folder.make(name)?;
+        }
+        Ok(folder)
     }
 
     /// A folder below the session's; `None` if it, or one on the way to it, is not there.
@@ -350,10 +341,15 @@ impl IterationAt<'_> {
     }
 }
 
-/// The number of an iteration, if that is the name we would give it.
-fn iteration_number(name: &OsStr) -> Option<u32> {
-    let number = name.to_str()?.parse().ok()?;
-    let stage = StageAt { index: 0, name: "" };
-    let ours = IterationAt { stage, iteration: number }.folder_name();
-    (number > 0 && name == ours.as_str()).then_some(number)
+/// The numbers of the iterations that have a folder here, in their order.
+fn numbers(iterations: &OpenFolder) -> Result<Vec<u32>, FolderError> {
+    let number = |name: &OsString| {
+        let number = name.to_str()?.parse().ok()?;
+        let stage = StageAt { index: 0, name: "" };
+        let ours = IterationAt { stage, iteration: number }.folder_name();
+        (number > 0 && *name == *ours).then_some(number)
+    };
+    let mut numbers: Vec<u32> = iterations.names()?.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
 }

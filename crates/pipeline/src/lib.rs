@@ -14,15 +14,15 @@
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`desk`] | where other processes ask a running session for something |
 //! | [`caller`] | a process that asks for something, and whether it works inside a session |
-//! | [`pending_output`] | hook output on its way to the agent |
-//! | [`task_firing`], [`task_lease`] | what a journal calls the completion of a task; one at a time does it |
-//! | [`availability`] | which agents can work now, and what to do when none can |
+//! | `pending_output` | hook output on its way to the agent |
+//! | [`task_lease`] | one process at a time completes a task |
+//! | `availability` | which agents can work now, and what to do when none can |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal, told as stages, iterations and hooks |
 #![warn(missing_docs)]
 
-pub mod availability;
+mod availability;
 pub mod caller;
 pub mod changed_files;
 mod children;
@@ -35,7 +35,7 @@ pub mod lease;
 pub mod limits;
 mod lineage;
 pub mod made_names;
-pub mod pending_output;
+mod pending_output;
 pub mod plan;
 mod prompt;
 pub mod queue;
@@ -46,6 +46,5 @@ pub mod session_issues;
 pub mod session_state;
 pub mod sources;
 pub mod stored_session;
-pub mod task_firing;
 pub mod task_lease;
 pub mod timeline;

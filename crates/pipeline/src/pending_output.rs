@@ -134,10 +134,9 @@ impl PendingOutput {
     }
 
     /// The first lines of what the agent should have got.
-    pub(crate) fn headlines(&self) -> Vec<&str> {
+    pub(crate) fn headlines(&self) -> impl Iterator<Item = &str> {
         let must_reach = self.texts.iter().filter(|text| text.must_reach || text.raw);
-        let lines = must_reach.filter_map(|text| text.text.lines().find(|line| !line.is_empty()));
-        lines.collect()
+        must_reach.filter_map(|text| text.text.lines().find(|line| !line.is_empty()))
     }
 
     /// Everything, in one block, and nothing is left.
@@ -205,7 +204,7 @@ impl PendingOutput {
 
 /// A handle on one buffer: clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct SharedOutput(Arc<Mutex<PendingOutput>>);
+pub(crate) struct SharedOutput(Arc<Mutex<PendingOutput>>);
 
 impl From<PendingOutput> for SharedOutput {
     fn from(pending: PendingOutput) -> Self {
@@ -214,52 +213,7 @@ impl From<PendingOutput> for SharedOutput {
 }
 
 impl SharedOutput {
-    /// Adds what one event's hooks had to say; nothing is nothing.
-    pub fn push(&self, text: &str) {
-        self.pending().push(text);
-    }
-
-    /// Adds all that hooks had to say to the agent at the event with this name.
-    pub fn take_in(&self, decision: &Decision, event: Option<&EventName>) {
-        self.pending().take_in(decision, event);
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.pending().is_empty()
-    }
-
-    /// What is to be done about it when all iterations are over.
-    pub fn last(&self) -> Last {
-        self.pending().last()
-    }
-
-    /// The first lines of what the agent should have got.
-    pub(crate) fn headlines(&self) -> Vec<String> {
-        self.pending().headlines().into_iter().map(str::to_owned).collect()
-    }
-
-    /// What is raw, as it is.
-    pub fn raw_block(&self) -> Option<String> {
-        self.pending().raw_block()
-    }
-
-    /// Takes out what is raw.
-    pub(crate) fn drain_raw(&self) {
-        self.pending().drain_raw();
-    }
-
-    /// Everything, in one block, and nothing is left.
-    pub fn drain(&self) -> Option<String> {
-        self.pending().drain()
-    }
-
-    /// Everything, in one block.
-    pub fn block(&self) -> Option<String> {
-        self.pending().block()
-    }
-
-    fn pending(&self) -> MutexGuard<'_, PendingOutput> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PendingOutput> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -272,10 +226,11 @@ mod tests {
     fn who_shares_it_adds_to_the_same_and_it_is_drained_once() {
         let one = SharedOutput::from(PendingOutput::default());
         let other = one.clone();
-        one.push("first");
-        other.push("second");
-        assert!(one.drain().expect("something waits").ends_with("\n\nfirst\n\nsecond"));
-        assert_eq!((other.drain(), other.is_empty()), (None, true));
+        one.lock().push("first");
+        other.lock().push("second");
+        assert!(one.lock().drain().expect("something waits").ends_with("\n\nfirst\n\nsecond"));
+        assert_eq!(other.lock().drain(), None);
+        assert!(other.lock().is_empty());
     }
 
     #[test]

@@ -48,6 +48,7 @@ use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, Verdict};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::course::{Course, EarlyEnd, Happening, Measured, Resumed, Step};
 use crate::desk::Desks;
@@ -62,7 +63,7 @@ pub use gate::PauseGate;
 use gates::Questions;
 pub use parts::{Around, AskPeople, Parts, Started};
 use queue::IssueQueues;
-use recorder::Recorder;
+pub(crate) use recorder::Recorder;
 pub(crate) use spending::Spending;
 use stopwatch::Stopwatch;
 use task_desk::TaskDesk;
@@ -147,6 +148,10 @@ impl Session {
     /// Where it is written down.
     pub fn journal(&self) -> &Arc<SessionJournal> {
         &self.recorder.journal
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     /// Runs it to its end. Meanwhile others may complete tasks.
@@ -258,7 +263,7 @@ impl Session {
             Step::EndItem { state, reason, iterations } => {
                 return self.end_item(state, reason, iterations);
             }
-            Step::Tell(text) => self.pending.push(&text),
+            Step::Tell(text) => self.pending.lock().push(&text),
             Step::AwaitTasks => {
                 self.task_desk.open();
                 self.until_tasks_are_completed().await;
@@ -285,11 +290,12 @@ impl Session {
 
     /// What the course decides by.
     fn measured(&self) -> Measured {
+        let pending = self.pending.lock();
         Measured {
             worked: self.stopwatch.worked(),
             time: self.recorder.clock.now(),
-            has_output: !self.pending.is_empty(),
-            last_output: self.pending.last(),
+            has_output: !pending.is_empty(),
+            last_output: pending.last(),
             cost: self.spending.cost(),
             stage_cost: self.spending.cost_of(self.course.position().stage_number()),
         }
@@ -318,6 +324,20 @@ impl Session {
     fn outer_marker(&self) -> Option<&std::ffi::OsStr> {
         self.workplace.environment.get(MARKER)
     }
+}
+
+/// Waits for work to its end. When the token is cancelled, the work is interrupted.
+async fn completed<T>(
+    work: impl Future<Output = T>,
+    cancelled: &CancellationToken,
+    interrupt: impl FnOnce(),
+) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = cancelled.cancelled() => interrupt(),
+    }
+    work.await
 }
 
 /// A session that is dropped before its end leaves nothing running: what its hooks do in the

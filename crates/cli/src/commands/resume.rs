@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hookwright_events::SessionStatus;
-use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::session::Parts;
 use hookwright_pipeline::stored_session::stored_status;
 use hookwright_store::{JournalKey, Record, Store};
 
@@ -14,7 +15,7 @@ use crate::config_files::ConfigOptions;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{Choice, Sessions};
-use crate::runner::{self, Chosen, Place, Prepared};
+use crate::runner::{self, Place, Prepared};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::{session_choice, state};
@@ -92,19 +93,15 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         Err(faults) => return Ok(runner::show_faults(&faults, screen)),
     };
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
-    let chosen = Chosen {
-        plan,
-        sources,
-        secrets,
-        name,
-        fence,
-        record,
+    let folder = SessionFolder::new(&place.found.project_root, name);
+    let parts = Parts {
         version: Some(known.version),
         history,
         reloaded: arguments.reload,
         skip_gates: arguments.skip_gate.clone(),
+        ..Parts::new(plan, sources, folder, fence, record)
     };
-    place.go(chosen, store, &arguments.how, screen)
+    place.go(parts, secrets, store, &arguments.how, screen)
 }
 
 /// The session that the user means.

@@ -3,13 +3,13 @@
 use clap::Args;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
-use hookwright_pipeline::history::History;
+use hookwright_pipeline::session::Parts;
 use hookwright_pipeline::stored_session::stored_status;
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::render::session as render;
-use crate::runner::{self, Chosen, Place, Prepared};
+use crate::runner::{self, Place, Prepared};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::state;
@@ -93,17 +93,6 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     folder.create().map_err(SessionFailure::Folder)?;
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &secrets);
-    let chosen = Chosen {
-        plan,
-        sources,
-        secrets,
-        name,
-        fence,
-        record,
-        version: None,
-        history: History::default(),
-        reloaded: false,
-        skip_gates: Vec::new(),
-    };
-    place.go(chosen, store, &arguments.how, screen)
+    let parts = Parts::new(plan, sources, folder, fence, record);
+    place.go(parts, secrets, store, &arguments.how, screen)
 }

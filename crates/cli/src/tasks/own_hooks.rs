@@ -5,7 +5,6 @@ use std::sync::Arc;
 use hookwright_dialects::hosts;
 use hookwright_engine::{Chain, Fired, Firing, HookSet, Interest, RunEvent};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
-use hookwright_pipeline::task_firing::lets_pass;
 use hookwright_process::MARKER;
 use hookwright_server::approvals::now_ms;
 use hookwright_store::KeptTasks;
@@ -62,7 +61,7 @@ pub(super) fn complete(
     runtime()?.block_on(async {
         let fired = project.fire(before).await?;
         let Some(fired) = fired else { return Ok(Completed::Interrupted) };
-        if !lets_pass(&fired.decision.verdict) {
+        if !fired.decision.verdict.lets_pass() {
             return Ok(Completed::Blocked { reason: reason_of(fired.decision) });
         }
         let mut said = said_to_the_agent(&fired.decision);

@@ -7,11 +7,10 @@
 use std::sync::Arc;
 
 use hookwright_engine::Observer;
-use hookwright_engine::ports::{Clock, StartedBy};
-use hookwright_events::{FiringEvent, RunEvent, RunEventKind, Usage};
+use hookwright_engine::ports::StartedBy;
+use hookwright_events::{FiringEvent, RunEvent, Usage};
 
-use crate::journal::SessionJournal;
-use crate::session::Spending;
+use crate::session::{Recorder, Spending};
 
 /// Of one child.
 pub(super) struct Account {
@@ -20,16 +19,14 @@ pub(super) struct Account {
     pub(super) stage: u32,
     pub(super) started_by: StartedBy,
     /// The parent's.
-    pub(super) journal: Arc<SessionJournal>,
+    pub(super) recorder: Recorder,
     pub(super) spending: Spending,
-    pub(super) observers: Vec<Observer>,
-    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Account {
     /// The parent's observers, and one that takes note of what the child uses.
     pub(super) fn observers(self: Arc<Self>) -> Vec<Observer> {
-        let mut observers = self.observers.clone();
+        let mut observers = self.recorder.observers.clone();
         observers.push(Arc::new(move |event: &RunEvent| {
             if event.session.as_deref() == Some(&*self.child)
                 && let Some(usage) = event.kind.used()
@@ -42,22 +39,14 @@ impl Account {
 
     /// Writes down that the child has used so much more.
     pub(super) fn add(&self, usage: Usage) {
-        let event = RunEvent {
-            version: hookwright_events::run_event::VERSION,
-            firing: self.started_by.firing,
-            at: self.clock.now(),
-            session: Some(self.journal.record().name),
-            kind: RunEventKind::Firing(FiringEvent::ChildUsed {
-                hook: self.started_by.hook.clone(),
-                session: self.child.clone(),
-                stage: self.stage,
-                usage,
-            }),
-        };
         self.spending.add(self.stage, Some(&usage));
+        let used = FiringEvent::ChildUsed {
+            hook: self.started_by.hook.clone(),
+            session: self.child.clone(),
+            stage: self.stage,
+            usage,
+        };
         // A parent that cannot write anything down ends for that by itself.
-        if self.journal.write(std::slice::from_ref(&event)).is_ok() {
-            self.observers.iter().for_each(|observer| observer(&event));
-        }
+        let _ = self.recorder.write_in(self.started_by.firing, used);
     }
 }

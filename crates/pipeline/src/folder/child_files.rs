@@ -4,7 +4,7 @@ use hookwright_engine::limits::OUTPUT_BYTES_MAX;
 use serde_json::{Map, Value};
 
 use super::open_folder::Read;
-use super::{FolderError, Keep, OpenFolder, SessionFolder};
+use super::{FolderError, SessionFolder};
 
 const INPUTS: &str = "inputs.json";
 const OUTPUT: &str = "output.json";
@@ -36,7 +36,7 @@ impl SessionFolder {
 
     /// Writes what the session is given, for its user alone: it may carry a secret on purpose.
     pub fn write_inputs(&self, inputs: &Map<String, Value>) -> Result<(), FolderError> {
-        self.own()?.replace_private(INPUTS, &json_of(inputs), Keep::ThroughCrash)
+        self.make(&[])?.replace_private(INPUTS, &json_of(inputs))
     }
 
     /// Reads what the session has left.
@@ -46,7 +46,7 @@ impl SessionFolder {
 
     /// Writes what the session leaves.
     pub fn write_child_output(&self, output: &Value) -> Result<(), FolderError> {
-        self.own()?.replace(OUTPUT, &json_of(output), Keep::ThroughCrash)
+        self.make(&[])?.replace(OUTPUT, &json_of(output))
     }
 
     fn read_json(&self, name: &str) -> Result<ChildOutput, FolderError> {
@@ -65,18 +65,9 @@ impl SessionFolder {
             }
         })
     }
-
-    /// The session's own folder, which is made if it is not there.
-    fn own(&self) -> Result<OpenFolder, FolderError> {
-        let mut folder = OpenFolder::root(&self.root)?;
-        for name in &self.names {
-            folder = folder.make(name)?;
-        }
-        Ok(folder)
-    }
 }
 
-fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
+pub(super) fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(value).expect("JSON is plain data");
     json.push(b'\n');
     json

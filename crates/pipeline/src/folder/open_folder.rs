@@ -19,16 +19,6 @@ use rustix::io::Errno;
 use super::FolderError;
 use crate::limits::WRITE_ATTEMPTS_MAX;
 
-/// How much a written file has to live through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// The end of this program, at any moment.
-    ThroughCrash,
-    /// The end of the whole machine too: its content is synced before it gets its name, which costs
-    /// one sync. The name is on disk after the next sync of anything else there.
-    ThroughPowerLoss,
-}
-
 /// What reading a file found.
 pub(super) enum Read {
     Missing,
@@ -121,24 +111,19 @@ impl OpenFolder {
     }
 
     /// Writes a file whole, in place of the one that may be there.
-    pub(super) fn replace(&self, name: &str, bytes: &[u8], keep: Keep) -> Result<(), FolderError> {
-        self.write(name, bytes, keep, Existing::Replace, Readers::Usual)
+    pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        self.write(name, bytes, Existing::Replace, Readers::Usual)
     }
 
     /// The same for a file that only the user may read.
-    pub(super) fn replace_private(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        keep: Keep,
-    ) -> Result<(), FolderError> {
-        self.write(name, bytes, keep, Existing::Replace, Readers::UserAlone)
+    pub(super) fn replace_private(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        self.write(name, bytes, Existing::Replace, Readers::UserAlone)
     }
 
     /// Writes a file whole, unless there is one.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         match self.kind(name)? {
-            None => self.write(name, bytes, Keep::ThroughCrash, Existing::Leave, Readers::Usual),
+            None => self.write(name, bytes, Existing::Leave, Readers::Usual),
             // Whoever was killed right behind the naming left the other name.
             Some(FileType::RegularFile) => self.clean_up(name),
             Some(FileType::Symlink) => {
@@ -233,7 +218,6 @@ impl OpenFolder {
         &self,
         name: &str,
         bytes: &[u8],
-        keep: Keep,
         existing: Existing,
         readers: Readers,
     ) -> Result<(), FolderError> {
@@ -242,7 +226,7 @@ impl OpenFolder {
         loop {
             let unfinished = unfinished_name(name);
             faults::point("file");
-            let done = self.write_beside(&unfinished, bytes, keep, readers);
+            let done = self.write_beside(&unfinished, bytes, readers);
             faults::point("file written beside");
             let done = done.and_then(|()| self.give_name(&unfinished, name, existing));
             faults::point("file named");
@@ -273,13 +257,7 @@ impl OpenFolder {
         Ok(())
     }
 
-    fn write_beside(
-        &self,
-        unfinished: &str,
-        bytes: &[u8],
-        keep: Keep,
-        readers: Readers,
-    ) -> Result<(), Named> {
+    fn write_beside(&self, unfinished: &str, bytes: &[u8], readers: Readers) -> Result<(), Named> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(match readers {
             Readers::Usual => 0o666,
@@ -293,11 +271,7 @@ impl OpenFolder {
         };
         let mut file = File::from(fd);
         faults::point("file opened beside");
-        file.write_all(bytes).map_err(Named::Problem)?;
-        match keep {
-            Keep::ThroughCrash => Ok(()),
-            Keep::ThroughPowerLoss => file.sync_data().map_err(Named::Problem),
-        }
+        file.write_all(bytes).map_err(Named::Problem)
     }
 
     fn give_name(&self, unfinished: &str, name: &str, existing: Existing) -> Result<(), Named> {

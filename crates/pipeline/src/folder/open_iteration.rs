@@ -2,7 +2,8 @@
 
 use hookwright_process::Captured;
 
-use super::open_folder::{Keep, OpenFolder, Read};
+use super::child_files::json_of;
+use super::open_folder::{OpenFolder, Read};
 use super::{CONTEXT, Context, FolderError, OUTPUT, STATUS, StatusFile, status};
 use crate::limits::OUTPUT_READ_BYTES_MAX;
 
@@ -12,14 +13,12 @@ pub struct OpenIteration(pub(super) OpenFolder);
 impl OpenIteration {
     /// Writes `context.json`.
     pub fn write_context(&self, context: &Context) -> Result<(), FolderError> {
-        let mut json = serde_json::to_vec_pretty(context).expect("strings, numbers and lists");
-        json.push(b'\n');
-        self.0.replace(CONTEXT, &json, Keep::ThroughCrash)
+        self.0.replace(CONTEXT, &json_of(context))
     }
 
     /// Writes `output.md`.
-    pub fn write_output(&self, output: &[u8], keep: Keep) -> Result<(), FolderError> {
-        self.0.replace(OUTPUT, output, keep)
+    pub fn write_output(&self, output: &[u8]) -> Result<(), FolderError> {
+        self.0.replace(OUTPUT, output)
     }
 
     /// Reads what the agent answered.

@@ -27,12 +27,6 @@ pub struct Status {
     /// What was done, in a few sentences.
     #[serde(default, deserialize_with = "text_or_null")]
     pub summary: String,
-    /// What was done, as data; as a rule `{items_completed, files_touched}`.
-    #[serde(default)]
-    pub work: Value,
-    /// What went wrong; as a rule a list of texts.
-    #[serde(default)]
-    pub errors: Value,
     /// With `error`: why the agent could not do the work at all. Then the turn is another agent's, or
     /// it is done again later.
     #[serde(default)]
@@ -256,8 +250,6 @@ mod tests {
             decision,
             reason: String::new(),
             summary: String::new(),
-            work: Value::Null,
-            errors: Value::Null,
             failure: None,
             resets_at: None,
             retry_after: None,
@@ -301,8 +293,6 @@ mod tests {
             decision: Decision::Stop,
             reason: "done".to_owned(),
             summary: "wrote it".to_owned(),
-            work: json!({"items_completed": ["a"], "files_touched": []}),
-            errors: json!(["one"]),
             ..only(Decision::Stop)
         };
         assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));

@@ -9,8 +9,7 @@ use hookwright_process::Captured;
 
 use super::open_folder::Read;
 use super::{
-    FolderError, IterationAt, Keep, OpenIteration, SessionFolder, SessionName, StageAt,
-    iteration_number,
+    FolderError, IterationAt, OpenIteration, SessionFolder, SessionName, StageAt, numbers,
 };
 use crate::limits::{PROMPT_KEPT_BYTES_MAX, SAID_KEPT_BYTES_MAX};
 use crate::record::SessionRecord;
@@ -64,13 +63,13 @@ impl OpenIteration {
     pub fn keep_prompt(&self, turn: TurnKind, prompt: &str) -> Result<(), FolderError> {
         let [prompt_file, said_file] = turn.files();
         self.0.remove(said_file)?;
-        self.0.replace(prompt_file, prompt.as_bytes(), Keep::ThroughCrash)
+        self.0.replace(prompt_file, prompt.as_bytes())
     }
 
     /// Keeps what an agent said.
     pub fn keep_said(&self, turn: TurnKind, said: &str) -> Result<(), FolderError> {
         let [_, said_file] = turn.files();
-        self.0.replace(said_file, said.as_bytes(), Keep::ThroughCrash)
+        self.0.replace(said_file, said.as_bytes())
     }
 }
 
@@ -90,11 +89,9 @@ impl SessionFolder {
 
     /// The last iteration of a stage that has a folder; 1 if there is none.
     pub fn last_iteration(&self, stage: StageAt<'_>) -> Result<u32, FolderError> {
-        let Some(iterations) = self.open(&[&stage.folder_name(), "iterations"])? else {
-            return Ok(1);
-        };
-        let numbers = iterations.names()?.iter().filter_map(|name| iteration_number(name)).max();
-        Ok(numbers.unwrap_or(1))
+        let iterations = self.open(&[&stage.folder_name(), "iterations"])?;
+        let numbers = iterations.as_ref().map(numbers).transpose()?;
+        Ok(numbers.and_then(|numbers| numbers.last().copied()).unwrap_or(1))
     }
 
     /// What is kept of a turn.

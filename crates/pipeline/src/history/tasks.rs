@@ -7,7 +7,6 @@ use hookwright_events::firing_key::{Occasion, TaskFiring, TaskHooks};
 use hookwright_events::{FiringKey, TaskId, Verdict};
 
 use super::History;
-use crate::task_firing::lets_pass;
 
 /// A task whose completion was cut off.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl History {
             match (&known.verdict, firing.part) {
                 (None, _) => left.push((known.number, key.clone(), firing)),
                 (Some(verdict), TaskHooks::Before)
-                    if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.into()) =>
+                    if verdict.lets_pass() && !self.firings_by_key.contains_key(&after.into()) =>
                 {
                     left.push((known.number, key.clone(), after));
                 }

@@ -3,7 +3,7 @@
 use hookwright_engine::ports::EndRequest;
 use hookwright_events::{SessionEvent, SessionStatus};
 
-use super::{Halt, Session};
+use super::{Halt, Session, completed};
 
 impl Session {
     /// Records the end.
@@ -31,15 +31,11 @@ impl Session {
                 let note = format!("waiting for background hooks: {}", waiting_for.join(", "));
                 self.recorder.show_note(note);
             }
-            let mut settled = std::pin::pin!(engine.settle());
-            tokio::select! {
-                () = &mut settled => {}
-                () = self.interrupt.token().cancelled() => {
-                    cut_off.extend(engine.in_background());
-                    engine.interrupt();
-                    settled.await;
-                }
-            }
+            let interrupt = || {
+                cut_off.extend(engine.in_background());
+                engine.interrupt();
+            };
+            completed(engine.settle(), self.interrupt.token(), interrupt).await;
         }
         cut_off
     }

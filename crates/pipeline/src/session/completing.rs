@@ -10,7 +10,7 @@ use hookwright_events::{Event, EventName, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::task_desk::DeskPosition;
-use super::{Halt, Session};
+use super::{Halt, Session, completed};
 use crate::course::Happening;
 use crate::desk::{DeskAnswer, OpenDesk};
 use crate::history::LeftTask;
@@ -39,14 +39,8 @@ impl Session {
         &self,
         work: impl Future<Output = T>,
     ) -> Result<T, Halt> {
-        let mut work = std::pin::pin!(work);
-        let done = tokio::select! {
-            done = &mut work => done,
-            () = self.interrupt.token().cancelled() => {
-                self.engines.interrupt();
-                work.await
-            }
-        };
+        let interrupt = || self.engines.interrupt();
+        let done = completed(work, self.interrupt.token(), interrupt).await;
         if let Some(error) = self.recorder.journal.failure() {
             return Err(error.into());
         }
@@ -164,14 +158,8 @@ impl Session {
         let ids: Vec<String> = underway.iter().map(ToString::to_string).collect();
         let note = format!("waiting for the hooks of tasks: {}", ids.join(", "));
         self.recorder.show_note(note);
-        let mut idle = std::pin::pin!(self.task_desk.idle());
-        tokio::select! {
-            () = &mut idle => {}
-            () = self.interrupt.token().cancelled() => {
-                self.engines.interrupt();
-                idle.await;
-            }
-        }
+        let interrupt = || self.engines.interrupt();
+        completed(self.task_desk.idle(), self.interrupt.token(), interrupt).await;
     }
 
     /// Takes nothing more, and waits for what was taken.

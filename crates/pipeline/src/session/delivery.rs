@@ -11,22 +11,22 @@ impl Session {
         let error = self.course.position().error.as_deref().map(prompt::last_turn_failed);
         let status = self.folder.status(at).to_string_lossy().into_owned();
         let task = format!("{}\n\n{}", prompt::FINAL_DELIVERY, prompt::about_status(&status));
-        self.pending.block().into_iter().chain(error).chain([task]).collect()
+        self.pending.lock().block().into_iter().chain(error).chain([task]).collect()
     }
 
     /// Says what the agent should have got and does not get any more, for this reason.
     pub(super) fn note_undelivered(&self, why: &str) -> Result<(), Halt> {
-        let headlines = self.pending.headlines();
+        let cut = |line: &str| line.chars().take(UNDELIVERED_CHARS_MAX).collect::<String>();
+        let headlines: Vec<String> = self.pending.lock().headlines().map(cut).collect();
         if headlines.is_empty() {
             return Ok(());
         }
-        let cut = |line: &String| line.chars().take(UNDELIVERED_CHARS_MAX).collect::<String>();
-        let told: Vec<String> = headlines.iter().take(UNDELIVERED_TOLD_MAX).map(cut).collect();
+        let told = headlines[..headlines.len().min(UNDELIVERED_TOLD_MAX)].join("; ");
         let more = match headlines.len().saturating_sub(UNDELIVERED_TOLD_MAX) {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        let note = format!("not delivered to the agent, since {why}: {}{more}", told.join("; "));
+        let note = format!("not delivered to the agent, since {why}: {told}{more}");
         Ok(self.recorder.note(note)?)
     }
 }

@@ -8,7 +8,7 @@ use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
 use hookwright_agents::{Turn, TurnEnd, TurnPorts};
 use hookwright_events::{
-    FailureCause, PauseCause, ProcessOutcome, SessionEvent, TurnEvent, TurnName, TurnResult, Usage,
+    FailureCause, PauseCause, ProcessOutcome, SessionEvent, TurnEvent, TurnName, Usage,
 };
 use hookwright_process::faults;
 
@@ -34,18 +34,9 @@ pub(super) struct Done {
     /// The folder in which it did, if it is there.
     pub(super) folder: Option<OpenIteration>,
     /// The agent, where there is more than one or it has a name.
-    agent: Option<String>,
-    agent_session: Option<String>,
-    usage: Option<Usage>,
-}
-
-impl Done {
-    /// Adds the agent and what it used.
-    pub(super) fn note_in(&self, result: &mut TurnResult) {
-        result.agent.clone_from(&self.agent);
-        result.agent_session.clone_from(&self.agent_session);
-        result.usage = self.usage;
-    }
+    pub(super) agent: Option<String>,
+    pub(super) agent_session: Option<String>,
+    pub(super) usage: Option<Usage>,
 }
 
 impl Session {
@@ -84,11 +75,11 @@ impl Session {
         // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
         // neither be in this prompt nor wait for the next.
         if turn.prompt.is_empty() {
-            turn.said = usize::from(!self.pending.is_empty());
+            turn.said = usize::from(!self.pending.lock().is_empty());
             turn.prompt = self.prompt(&turn);
         } else if let Some(more) = match turn.task.name.iteration {
-            0 => self.pending.raw_block(),
-            _ => self.pending.block(),
+            0 => self.pending.lock().raw_block(),
+            _ => self.pending.lock().block(),
         } {
             // What hooks had to say meanwhile.
             turn.prompt.insert(turn.said, more);
@@ -154,8 +145,8 @@ impl Session {
             agent: self.is_worth_naming(candidate).then(|| candidate.name.clone()),
         })?;
         match name.iteration {
-            0 => self.pending.drain_raw(),
-            _ => drop(self.pending.drain()),
+            0 => drop(self.pending.lock().drain_raw()),
+            _ => drop(self.pending.lock().drain()),
         }
         let told = TurnEvent::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
         self.recorder.show(&self.recorder.event(told));

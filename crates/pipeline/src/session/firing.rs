@@ -5,7 +5,7 @@ use hookwright_events::firing_key::ExecutionEvent;
 use hookwright_events::{Event, Point};
 use hookwright_process::faults;
 
-use super::{Halt, Session};
+use super::{Halt, Session, completed};
 use crate::course::{Decided, EventToFire, LeftFiring};
 
 impl Session {
@@ -38,21 +38,13 @@ impl Session {
             ..Firing::default()
         };
         let engine = self.engine(stage);
-        let fired = {
-            let mut firing = std::pin::pin!(engine.fire(event, firing));
-            tokio::select! {
-                fired = &mut firing => fired,
-                () = self.interrupt.token().cancelled() => {
-                    engine.interrupt();
-                    firing.await
-                }
-            }
-        };
+        let firing = engine.fire(event, firing);
+        let fired = completed(firing, self.interrupt.token(), || engine.interrupt()).await;
         if let Some(error) = self.recorder.journal.failure() {
             return Err(error.into());
         }
         self.note_question(stage, &fired);
-        self.pending.take_in(&fired.decision, Some(&name));
+        self.pending.lock().take_in(&fired.decision, Some(&name));
         if self.interrupt.token().is_cancelled() {
             return Err(self.interrupted());
         }

@@ -10,16 +10,15 @@ use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, Secrets};
-use hookwright_store::{Fence, KeptTasks, Store};
+use hookwright_store::{Fence, Store};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use super::engines::Engines;
 use super::gates::Questions;
 use super::queue::IssueQueues;
 use super::recorder::Recorder;
 use super::stopwatch::Stopwatch;
-use super::task_desk::{DeskParts, TaskDesk};
+use super::task_desk::TaskDesk;
 use super::workplace::Workplace;
 use super::{PauseGate, Session, Spending};
 use crate::changed_files::WorkTree;
@@ -67,7 +66,7 @@ pub struct Around {
 /// Makes what asks people, for a session with a plan.
 pub type AskPeople = dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync;
 
-/// What a session is made of.
+/// What a session is made of, beside what it shares with others.
 pub struct Parts {
     /// What it will do.
     pub plan: Plan,
@@ -85,14 +84,37 @@ pub struct Parts {
     pub history: History,
     /// The sources are not those that it began with: they were read anew.
     pub reloaded: bool,
-    /// What it shares with others.
-    pub around: Around,
     /// Hooks whose questions have ended it, and are not asked again.
     pub skip_gates: Vec<String>,
     /// By which it is asked to end early.
     pub interrupt: EndRequest,
     /// What it was started with, if a hook has started it.
     pub started: Option<Started>,
+}
+
+impl Parts {
+    /// Those of a new session, which a person starts.
+    pub fn new(
+        plan: Plan,
+        sources: Sources,
+        folder: SessionFolder,
+        fence: Fence,
+        record: SessionRecord,
+    ) -> Self {
+        Self {
+            plan,
+            sources,
+            folder,
+            fence,
+            record,
+            version: None,
+            history: History::default(),
+            reloaded: false,
+            skip_gates: Vec::new(),
+            interrupt: EndRequest::default(),
+            started: None,
+        }
+    }
 }
 
 /// What a session is started with by a hook.
@@ -104,8 +126,8 @@ pub struct Started {
 
 impl Session {
     /// A session that is ready to run.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { plan, sources, folder, record, version, mut history, around, .. } = parts;
+    pub fn new(parts: Parts, around: Around) -> Self {
+        let Parts { plan, sources, folder, record, version, mut history, .. } = parts;
         let name = folder.session().as_str().to_owned();
         let journal = Arc::new(SessionJournal::new(
             Arc::clone(&around.store),
@@ -123,6 +145,12 @@ impl Session {
         };
         let started_by = lineage.hooks();
         let spending = Spending::new(std::mem::take(&mut history.usage));
+        let recorder = Recorder {
+            session: name.clone(),
+            journal: Arc::clone(&journal),
+            observers: around.observers.clone(),
+            clock: Arc::clone(&around.clock),
+        };
         // The history keeps them too: what they left running is ended before the session goes on.
         let known = KnownChildren { open: history.children.clone(), ..KnownChildren::default() };
         let children = Children {
@@ -131,7 +159,7 @@ impl Session {
             reloaded: parts.reloaded,
             plan: plan.name.clone(),
             folder: folder.clone(),
-            journal: Arc::clone(&journal),
+            recorder: recorder.clone(),
             lineage,
             known: Mutex::new(known),
             spending: spending.clone(),
@@ -144,8 +172,7 @@ impl Session {
             pipelines: Arc::new(children),
         };
         let pending = SharedOutput::from(std::mem::take(&mut history.pending));
-        let interrupt = parts.interrupt.token().clone();
-        let task_desk = task_desk(&name, &history, &journal, &pending, &interrupt);
+        let task_desk = TaskDesk::new(&name, &history, &journal, &pending, parts.interrupt.token());
         let firings = Arc::new(AtomicU64::new(history.firings));
         let course = Course::new(&plan, history);
         let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
@@ -155,12 +182,7 @@ impl Session {
             reloaded: parts.reloaded,
             course,
             folder,
-            recorder: Recorder {
-                session: name,
-                journal,
-                observers: around.observers.clone(),
-                clock: around.clock,
-            },
+            recorder,
             engines: Engines {
                 root: around.root.clone(),
                 environment: around.environment.clone(),
@@ -194,24 +216,4 @@ impl Session {
             stopwatch: Stopwatch::start(),
         }
     }
-}
-
-/// Where tasks are completed while the session runs, as the journal has left it.
-fn task_desk(
-    session: &str,
-    history: &History,
-    journal: &Arc<SessionJournal>,
-    pending: &SharedOutput,
-    interrupt: &CancellationToken,
-) -> TaskDesk {
-    TaskDesk::new(DeskParts {
-        session: session.to_owned(),
-        tasks: KeptTasks::new(Arc::clone(journal.store()), journal.project()),
-        journal: Arc::clone(journal),
-        pending: pending.clone(),
-        interrupt: interrupt.clone(),
-        times: history.task_times(),
-        aborted: history.aborted_by_task().map(str::to_owned),
-        left: history.tasks_left(),
-    })
 }

@@ -10,19 +10,29 @@ use hookwright_store::StoreError;
 use crate::journal::SessionJournal;
 use crate::record::milliseconds;
 
-/// Records what happens outside of firings; engines record these themselves.
-pub(super) struct Recorder {
+/// Records what happens in a session. What happens in firings, engines record themselves.
+#[derive(Clone)]
+pub(crate) struct Recorder {
     /// The session's name.
-    pub(super) session: String,
-    pub(super) journal: Arc<SessionJournal>,
-    pub(super) observers: Vec<Observer>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(crate) session: String,
+    pub(crate) journal: Arc<SessionJournal>,
+    pub(crate) observers: Vec<Observer>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Recorder {
     /// Writes down what happened, then shows it.
-    pub(super) fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
-        let event = self.event(happened);
+    pub(crate) fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
+        self.write_in(0, happened)
+    }
+
+    /// The same of something that happened in the firing with this number.
+    pub(crate) fn write_in(
+        &self,
+        firing: u64,
+        happened: impl Into<RunEventKind>,
+    ) -> Result<(), StoreError> {
+        let event = RunEvent { firing, ..self.event(happened) };
         self.journal.write(std::slice::from_ref(&event))?;
         self.show(&event);
         Ok(())

@@ -26,12 +26,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::DeskAnswer;
+use crate::history::History;
 use crate::journal::{Beside, SessionJournal};
 use crate::lease;
 use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
-use crate::task_firing::lets_pass;
 use crate::task_lease::{Look, TaskLease};
 
 /// Completes tasks of a running session.
@@ -84,28 +84,28 @@ pub(super) struct DeskPosition {
     pub(super) data: Map<String, Value>,
 }
 
-/// What a desk is made of.
-pub(super) struct DeskParts {
-    pub(super) session: String,
-    pub(super) tasks: KeptTasks,
-    pub(super) journal: Arc<SessionJournal>,
-    pub(super) pending: SharedOutput,
-    pub(super) interrupt: CancellationToken,
-    /// How often each task was about to be completed.
-    pub(super) times: HashMap<TaskId, u32>,
-    /// Why a hook has ended the session.
-    pub(super) aborted: Option<String>,
-    /// Tasks whose completion was cut off.
-    pub(super) left: Vec<TaskId>,
-}
-
 impl TaskDesk {
-    pub(super) fn new(parts: DeskParts) -> Self {
-        let DeskParts { session, tasks, journal, pending, interrupt, times, aborted, left } = parts;
-        let left = watch::Sender::new(left);
-        let state = Mutex::new(DeskState { times, aborted, ..DeskState::default() });
-        let (hours, underway) = (watch::Sender::new(Hours::NotYet), watch::Sender::default());
-        Self { session, tasks, journal, pending, interrupt, state, hours, underway, left }
+    /// The desk of a session, as the journal has left it.
+    pub(super) fn new(
+        session: &str,
+        history: &History,
+        journal: &Arc<SessionJournal>,
+        pending: &SharedOutput,
+        interrupt: &CancellationToken,
+    ) -> Self {
+        let aborted = history.aborted_by_task().map(str::to_owned);
+        let times = history.task_times();
+        Self {
+            session: session.to_owned(),
+            tasks: KeptTasks::new(Arc::clone(journal.store()), journal.project()),
+            journal: Arc::clone(journal),
+            pending: pending.clone(),
+            interrupt: interrupt.clone(),
+            state: Mutex::new(DeskState { times, aborted, ..DeskState::default() }),
+            hours: watch::Sender::new(Hours::NotYet),
+            underway: watch::Sender::default(),
+            left: watch::Sender::new(history.tasks_left()),
+        }
     }
 
     /// Notes where the session is.
@@ -231,11 +231,7 @@ impl TaskDesk {
         let occasion = occasion.unwrap_or_else(|| Occasion::Asked(self.next_time(id)));
         let part = if position.after.is_some() { TaskHooks::Before } else { TaskHooks::Whole };
         let firing = TaskFiring { task: id, occasion, part };
-        let answer = self.before(firing, &position, &task, chain.clone(), None).await?;
-        if matches!(answer, DeskAnswer::Completed { .. }) && part == TaskHooks::Before {
-            self.after(firing, &position, &task, chain, None).await;
-        }
-        Ok(answer)
+        self.before_and_after(firing, &position, &task, chain, None).await
     }
 
     /// Goes on with a firing that was cut off. Gives what came of it, unless the task was completed.
@@ -273,15 +269,25 @@ impl TaskDesk {
             // Somebody else has seen to it meanwhile.
             TaskHooks::Whole | TaskHooks::Before if !task.state.is_unfinished() => Ok(None),
             TaskHooks::Whole | TaskHooks::Before => {
-                let answer = self.before(firing, &position, &task, chain.clone(), past).await?;
-                if matches!(answer, DeskAnswer::Completed { .. })
-                    && firing.part == TaskHooks::Before
-                {
-                    self.after(firing, &position, &task, chain, None).await;
-                }
-                Ok(Some(answer))
+                self.before_and_after(firing, &position, &task, chain, past).await.map(Some)
             }
         }
+    }
+
+    /// Completes the task if the hooks agree that have a say, then tells those that come after the fact.
+    async fn before_and_after(
+        &self,
+        firing: TaskFiring,
+        position: &DeskPosition,
+        task: &Task,
+        chain: Chain,
+        past: Option<Box<PastFiring>>,
+    ) -> Result<DeskAnswer, TaskError> {
+        let answer = self.before(firing, position, task, chain.clone(), past).await?;
+        if matches!(answer, DeskAnswer::Completed { .. }) && firing.part == TaskHooks::Before {
+            self.after(firing, position, task, chain, None).await;
+        }
+        Ok(answer)
     }
 
     /// Asks the hooks that have a say, and completes the task with their decision.
@@ -356,7 +362,7 @@ impl TaskDesk {
             ..Firing::default()
         };
         let fired = engine.fire(Event::new(EventName::TASK_COMPLETE, data), firing).await;
-        self.pending.take_in(&fired.decision, Some(&EventName::TASK_COMPLETE));
+        self.pending.lock().take_in(&fired.decision, Some(&EventName::TASK_COMPLETE));
         fired.decision
     }
 
@@ -375,7 +381,7 @@ impl TaskDesk {
                 RunEventKind::Firing(FiringEvent::Decided { decision })
                     if number == Some(event.firing)
                         && !interrupt.is_cancelled()
-                        && lets_pass(&Decision::from_record(decision).verdict) =>
+                        && Decision::from_record(decision).verdict.lets_pass() =>
                 {
                     return completed(&tasks, firing.task, &session, &event.at);
                 }

@@ -17,8 +17,8 @@ use super::{Halt, Session};
 use crate::changed_files::Snapshot;
 use crate::course::{Happening, TurnTask};
 use crate::folder::{
-    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep,
-    OpenIteration, StageAt, StatusFile,
+    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, OpenIteration,
+    StageAt, StatusFile,
 };
 use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
@@ -105,7 +105,8 @@ impl Session {
                 (TurnResult { decision, error, ..TurnResult::default() }, took * 1000.0)
             }
         };
-        done.note_in(&mut result);
+        (result.agent, result.agent_session, result.usage) =
+            (done.agent, done.agent_session, done.usage);
         let (turn, attempt) = (turn.task.name, done.attempt);
         let record = RunEventKind::Turn(TurnEvent::TurnEnded {
             turn,
@@ -121,7 +122,7 @@ impl Session {
         let position = self.course.position();
         if turn.task.name.iteration == 0 {
             let error = turn.task.error.as_deref().map(prompt::last_turn_failed);
-            return self.pending.raw_block().into_iter().chain(error).collect();
+            return self.pending.lock().raw_block().into_iter().chain(error).collect();
         }
         let at = self.current_iteration();
         if turn.task.is_final_delivery {
@@ -145,7 +146,7 @@ impl Session {
             let status = self.folder.status(at).to_string_lossy().into_owned();
             task = format!("{}\n\n{}", task.trim_end(), prompt::about_status(&status));
         }
-        let said = self.pending.block();
+        let said = self.pending.lock().block();
         // Hooks that let a session go on without a word have nothing to say to the agent, and the turn
         // is one like any other; but one that is done again is told why.
         let is_told = said.is_some() || turn.task.is_again;
@@ -255,7 +256,7 @@ impl Session {
             return Ok(());
         }
         let printed = printed(ended, &self.workplace.secrets);
-        Ok(folder.write_output(printed.as_bytes(), Keep::ThroughCrash)?)
+        Ok(folder.write_output(printed.as_bytes())?)
     }
 
     fn result_of(&self, task: &TurnTask, done: &Done) -> TurnResult {

@@ -14,7 +14,7 @@ use hookwright_events::{Decision, Event, EventName, FiringKey, Point, TurnName, 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::Session;
+use super::{Session, completed};
 use crate::journal::SessionJournal;
 
 /// Fires events within one attempt of a turn.
@@ -81,14 +81,8 @@ impl FiredInTurn {
             remakes_data: true,
             ..Firing::default()
         };
-        let mut firing = std::pin::pin!(self.engine.fire(Event::new(event, data), firing));
-        let fired = tokio::select! {
-            fired = &mut firing => fired,
-            () = self.interrupt.cancelled() => {
-                self.engine.interrupt();
-                firing.await
-            }
-        };
+        let firing = self.engine.fire(Event::new(event, data), firing);
+        let fired = completed(firing, &self.interrupt, || self.engine.interrupt()).await;
         // Hooks that could not run must not count as hooks that agree.
         if let Some(error) = self.journal.failure() {
             return abort(error.to_string());

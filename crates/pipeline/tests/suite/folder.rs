@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hookwright_pipeline::folder::{
     BrokenStatus, ChildOutput, Context, ContextInputs, ContextLimits, ContextStage, Decision,
-    FolderError, IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile, TurnAt, TurnKind,
+    FolderError, IterationAt, SessionFolder, StageAt, Status, StatusFile, TurnAt, TurnKind,
     TurnTexts,
 };
 use hookwright_pipeline::limits::STATUS_BYTES_MAX;
@@ -22,8 +22,7 @@ use tempfile::TempDir;
 trait OneByOne {
     fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
     fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError>;
-    fn write_output(&self, at: IterationAt<'_>, text: &[u8], keep: Keep)
-    -> Result<(), FolderError>;
+    fn write_output(&self, at: IterationAt<'_>, text: &[u8]) -> Result<(), FolderError>;
     fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
     fn forget_output(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
     fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError>;
@@ -39,13 +38,8 @@ impl OneByOne for SessionFolder {
         self.make_iteration(at)?.write_context(context)
     }
 
-    fn write_output(
-        &self,
-        at: IterationAt<'_>,
-        text: &[u8],
-        keep: Keep,
-    ) -> Result<(), FolderError> {
-        self.make_iteration(at)?.write_output(text, keep)
+    fn write_output(&self, at: IterationAt<'_>, text: &[u8]) -> Result<(), FolderError> {
+        self.make_iteration(at)?.write_output(text)
     }
 
     fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
@@ -73,7 +67,6 @@ impl OneByOne for SessionFolder {
 
 const PLAN: StageAt<'_> = StageAt { index: 0, name: "plan" };
 const FIRST: IterationAt<'_> = IterationAt { stage: PLAN, iteration: 1 };
-const KEEP: Keep = Keep::ThroughCrash;
 
 fn folder_in(root: &Path) -> SessionFolder {
     SessionFolder::new(root, "calm-fox".parse().expect("a name"))
@@ -189,7 +182,7 @@ fn outputs_are_named_from_the_root_where_they_are() {
 #[test]
 fn git_sees_nothing_of_it() {
     let (root, folder) = created();
-    folder.write_output(FIRST, b"x", KEEP).expect("written");
+    folder.write_output(FIRST, b"x").expect("written");
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).current_dir(root.path()).output();
         String::from_utf8(output.expect("git is there").stdout).expect("text")
@@ -260,7 +253,7 @@ fn no_name_of_a_stage_leaves_the_session() {
     let (_root, folder) = created();
     for (index, name) in [(0, "../../x"), (1, "a/b"), (2, "é\n."), (3, "")] {
         let at = IterationAt { stage: StageAt { index, name }, iteration: 1 };
-        folder.write_output(at, b"x", KEEP).expect("written");
+        folder.write_output(at, b"x").expect("written");
         let shown = folder.stage(at.stage);
         assert_eq!(shown.parent(), Some(folder.path()), "{name}");
         assert_eq!(folder.stage_outputs(at.stage).expect("readable"), [folder.output(at)]);
@@ -317,9 +310,9 @@ fn outputs_of_a_stage_come_in_the_order_of_its_iterations() {
     let (_root, folder) = created();
     let at = |iteration| IterationAt { stage: PLAN, iteration };
     for iteration in [1000, 2, 999, 1] {
-        folder.write_output(at(iteration), b"x", KEEP).expect("written");
+        folder.write_output(at(iteration), b"x").expect("written");
     }
-    folder.write_output(at(2), b"synced", Keep::ThroughPowerLoss).expect("written again");
+    folder.write_output(at(2), b"again").expect("written again");
     // Iterations without an output, with something else in its place, or that are none.
     folder.create_iteration(at(3)).expect("made");
     fs::create_dir_all(folder.output(at(4))).expect("made");
@@ -332,7 +325,7 @@ fn outputs_of_a_stage_come_in_the_order_of_its_iterations() {
     }
     let outputs = folder.stage_outputs(PLAN).expect("readable");
     assert_eq!(outputs, [1, 2, 999, 1000].map(|iteration| folder.output(at(iteration))));
-    assert_eq!(fs::read(&outputs[1]).expect("there"), b"synced");
+    assert_eq!(fs::read(&outputs[1]).expect("there"), b"again");
     let has = |iteration| folder.has_output(at(iteration)).expect("readable");
     assert_eq!([1, 2, 3, 4, 5, 6].map(has), [true, true, false, false, false, false]);
 }
@@ -347,8 +340,6 @@ fn the_agents_answer_is_read() {
         decision: Decision::Stop,
         reason: "done".to_owned(),
         summary: String::new(),
-        work: Value::Null,
-        errors: Value::Null,
         failure: None,
         resets_at: None,
         retry_after: None,
@@ -363,7 +354,7 @@ fn a_stale_answer_and_a_stale_output_can_be_forgotten() {
     let (_root, folder) = created();
     folder.create_iteration(FIRST).expect("made");
     fs::write(folder.status(FIRST), r#"{"decision": "stop"}"#).expect("written");
-    folder.write_output(FIRST, b"x", KEEP).expect("written");
+    folder.write_output(FIRST, b"x").expect("written");
     for _ in 0..2 {
         folder.forget_status(FIRST).expect("forgotten");
         folder.forget_output(FIRST).expect("forgotten");
@@ -451,7 +442,7 @@ fn no_link_on_the_way_is_followed() {
         let is_link = |error: &FolderError| matches!(error, FolderError::SymbolicLink { path } if *path == link);
         let context = context(&folder, FIRST, "x");
         assert!(is_link(&folder.write_context(FIRST, &context).expect_err("a link")), "{link:?}");
-        assert!(is_link(&folder.write_output(FIRST, b"x", KEEP).expect_err("a link")));
+        assert!(is_link(&folder.write_output(FIRST, b"x").expect_err("a link")));
         assert!(is_link(&folder.forget_status(FIRST).expect_err("a link")));
         assert!(is_link(&folder.stage_outputs(PLAN).map_or_else(
             |error| error,
@@ -476,7 +467,7 @@ fn a_link_in_a_files_place_is_replaced_and_its_target_stays() {
     fs::write(&outside, "precious").expect("written");
     symlink(&outside, folder.output(FIRST)).expect("linked");
     symlink(&outside, folder.context(FIRST)).expect("linked");
-    folder.write_output(FIRST, b"new", KEEP).expect("written");
+    folder.write_output(FIRST, b"new").expect("written");
     folder.write_context(FIRST, &context(&folder, FIRST, "x")).expect("written");
     assert_eq!(fs::read_to_string(&outside).expect("there"), "precious");
     assert_eq!(fs::read_to_string(folder.output(FIRST)).expect("there"), "new");
@@ -494,7 +485,7 @@ fn the_root_itself_may_be_a_link() {
     let (root, _folder) = created();
     let link = root.path().join("link");
     symlink(root.path(), &link).expect("linked");
-    folder_in(&link).write_output(FIRST, b"x", KEEP).expect("written");
+    folder_in(&link).write_output(FIRST, b"x").expect("written");
     assert!(folder_in(root.path()).has_output(FIRST).expect("readable"));
 }
 
@@ -520,7 +511,7 @@ fn what_stands_in_the_way_is_named() {
         let error = if path == folder.progress() {
             folder.create().expect_err("a folder")
         } else {
-            folder.write_output(FIRST, b"x", KEEP).expect_err("a folder")
+            folder.write_output(FIRST, b"x").expect_err("a folder")
         };
         let said = format!("expected a file at `{}` but found something else", path.display());
         assert_eq!(error.to_string(), said);
@@ -556,7 +547,7 @@ fn in_its_own_process(test: &str) -> Vec<String> {
 #[test]
 fn a_full_disk_is_an_error_that_leaves_the_old_file_and_nothing_else() {
     let (root, folder) = created();
-    folder.write_output(FIRST, b"old", KEEP).expect("written");
+    folder.write_output(FIRST, b"old").expect("written");
     // The system refuses to let a file grow past the limit, as it does on a full disk.
     let output = Command::new("sh")
         .args(["-c", r#"trap '' XFSZ; ulimit -f 16; exec "$@""#, "sh"])
@@ -574,7 +565,7 @@ fn a_full_disk_is_an_error_that_leaves_the_old_file_and_nothing_else() {
 #[ignore = "runs in a process of its own"]
 fn writes_more_than_there_is_room_for() {
     let folder = folder_in(Path::new("."));
-    let error = folder.write_output(FIRST, &[b'x'; 1 << 20], KEEP).expect_err("no room");
+    let error = folder.write_output(FIRST, &[b'x'; 1 << 20]).expect_err("no room");
     let FolderError::NoRoom { path, .. } = &error else { panic!("{error:?}") };
     assert_eq!(*path, folder.output(FIRST));
 }
@@ -589,7 +580,7 @@ fn leftovers_of_a_crash_are_no_outputs_and_are_cleaned_up_by_the_next_write() {
     fs::write(&leftover, "half").expect("written");
     fs::write(&others, "half").expect("written");
     assert!(!folder.has_output(FIRST).expect("readable"));
-    folder.write_output(FIRST, b"whole", KEEP).expect("written");
+    folder.write_output(FIRST, b"whole").expect("written");
     assert!(!leftover.exists() && others.exists());
     folder.write_context(FIRST, &context(&folder, FIRST, "x")).expect("written");
     assert_eq!(unfinished(&dir), Vec::<String>::new());
@@ -657,7 +648,7 @@ fn writes_until_it_is_killed() {
         .collect();
     let mut told = false;
     for (output, context) in written.iter().cycle() {
-        folder.write_output(FIRST, output, KEEP).expect("written");
+        folder.write_output(FIRST, output).expect("written");
         folder.write_context(FIRST, context).expect("written");
         if !told {
             out.write_all(b"\nwritten\n").and_then(|()| out.flush()).expect("the killer reads");

@@ -186,33 +186,23 @@ impl Project {
                 (record, None, History::default())
             }
         };
-        Session::new(Parts {
-            plan,
-            sources,
-            folder,
-            fence,
-            record,
-            version,
-            history,
-            reloaded: false,
-            around: Around {
-                store: self.store.shared(),
-                root: root.to_owned(),
-                environment,
-                secrets: Secrets::default(),
-                agents: self.agents.clone(),
-                skip: Vec::new(),
-                without_hooks: false,
-                observers: self.observers.clone(),
-                clock,
-                waits: Arc::new(|_| Ports::default().waits),
-                desks: self.desks.clone(),
-                gate: PauseGate::default(),
-            },
-            skip_gates: Vec::new(),
-            interrupt: self.interrupt.clone(),
-            started: None,
-        })
+        let around = Around {
+            store: self.store.shared(),
+            root: root.to_owned(),
+            environment,
+            secrets: Secrets::default(),
+            agents: self.agents.clone(),
+            skip: Vec::new(),
+            without_hooks: false,
+            observers: self.observers.clone(),
+            clock,
+            waits: Arc::new(|_| Ports::default().waits),
+            desks: self.desks.clone(),
+            gate: PauseGate::default(),
+        };
+        let interrupt = self.interrupt.clone();
+        let new = Parts::new(plan, sources, folder, fence, record);
+        Session::new(Parts { version, history, interrupt, ..new }, around)
     }
 }
 
