@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_on_a_task_is_forgotten_where_nobody_does() {
+    fn a_task_that_is_not_worked_on_has_no_session() {
         for (state, session) in [
             (TaskState::Open, None),
             (TaskState::InProgress, Some("calm-fox")),

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usages_add_up_and_a_cost_that_nobody_told_stays_unknown() {
+    fn usages_add_up_and_an_unreported_cost_stays_unknown() {
         let sum = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
         let sum = sum.and(Usage { input_tokens: 10, output_tokens: 20, cost_usd: None });
         assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: None });

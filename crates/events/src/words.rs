@@ -1,7 +1,7 @@
 //! Declares enums whose variants have words.
 
-/// Declares an enum with a word for each variant: serde writes and reads it, `as_str` returns it, `parse` finds
-/// the variant by it, and `ALL` has the variants in their order.
+/// Declares an enum with a word for each variant: serde writes and reads it, `as_str` returns it,
+/// `parse` finds the variant by it, and `ALL` has the variants in order.
 #[macro_export]
 macro_rules! words {
     (
@@ -15,17 +15,17 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All variants, in order.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
-            /// Its word.
+            /// The variant's word.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
             }
 
-            /// The one with this word.
+            /// The variant with this word.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|known| known.as_str() == word)
             }

@@ -1,7 +1,7 @@
-//! [`Availability`]: which agents can work now, and what to do when none can.
+//! [`Availability`]: which agents can work now, and what to do if none can.
 //!
-//! It is a table without a clock: a refusal goes in with its time, and a choice comes out. The journal
-//! has every refusal, so a session that was cut off knows as much as before.
+//! It is a table without a clock: a refusal goes in with its time, and a choice comes out. The
+//! journal has every refusal, so a resumed session knows as much as before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,9 +20,10 @@ pub(crate) struct Availability {
 struct Refusal {
     cause: FailureCause,
     reason: String,
-    /// When it is asked again, in milliseconds since 1970; `None`: not before somebody wants it.
+    /// When it is asked again, in milliseconds since 1970; `None` if only after a person resumes
+    /// the session.
     until: Option<i64>,
-    /// It said so itself.
+    /// The agent reported the time itself.
     is_told: bool,
     /// Refusals in a row.
     times: u32,
@@ -31,11 +32,11 @@ struct Refusal {
 /// What to do about a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Let this one work, by its place in the list.
+    /// Let this agent work, by its index in the list.
     Ask(usize),
-    /// None can work now. This one can soonest.
+    /// None can work now. This is the soonest time.
     Wait {
-        /// When, in milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         until: i64,
         cause: PauseCause,
         reason: String,
@@ -45,7 +46,7 @@ pub(crate) enum Choice {
 }
 
 impl Availability {
-    /// An agent could not work. `told` is when it can again, if it said so.
+    /// Notes that an agent could not work. `told` is when it can again, if it reported that.
     pub(crate) fn refuse(
         &mut self,
         agent: &str,
@@ -55,7 +56,7 @@ impl Availability {
         now: i64,
     ) {
         let times = self.refusals.get(agent).map_or(0, |before| before.times) + 1;
-        // A time that is over tells nothing: whoever trusted it would ask without a pause.
+        // A time in the past tells nothing: trusting it would mean asking without a pause.
         let told = told.filter(|told| *told > now);
         let until = match (cause, told) {
             (FailureCause::Auth | FailureCause::Crash, _) => None,
@@ -70,31 +71,31 @@ impl Availability {
         self.refusals.insert(agent.to_owned(), refusal);
     }
 
-    /// An agent has worked.
+    /// Notes that an agent has worked.
     pub(crate) fn has_worked(&mut self, agent: &str) {
         self.refusals.remove(agent);
     }
 
-    /// Somebody wants the session to go on: whoever has not said until when is asked again at once.
+    /// A person resumed the session: agents that reported no time are asked again at once.
     pub(crate) fn start_over(&mut self) {
         self.refusals.retain(|_, refusal| refusal.is_told && refusal.until.is_some());
         self.refusals.values_mut().for_each(|refusal| refusal.times = 0);
     }
 
-    /// Why an agent could not work when it was asked last.
+    /// Why an agent could not work when it was last asked.
     pub(crate) fn reason(&self, agent: &str) -> Option<&str> {
         self.refusals.get(agent).map(|refusal| refusal.reason.as_str())
     }
 
-    /// Whether nobody is let in.
-    pub(crate) fn all_are_shut_out(&self, agents: &[&str]) -> bool {
+    /// Whether all these agents are unauthorised.
+    pub(crate) fn all_unauthorised(&self, agents: &[&str]) -> bool {
         let is_shut_out = |name: &&str| {
             self.refusals.get(*name).is_some_and(|refusal| refusal.cause == FailureCause::Auth)
         };
         agents.iter().all(is_shut_out)
     }
 
-    /// Who works now: the first one in the list who can.
+    /// The agent that works now: the first in the list that can.
     pub(crate) fn choose(&self, agents: &[&str], now: i64) -> Choice {
         let refusal_of = |name: &str| self.refusals.get(name);
         let can_work = |name: &&str| match refusal_of(name) {
@@ -113,7 +114,7 @@ impl Availability {
         }
         let reasons: Vec<String> =
             refused.clone().map(|(name, refusal)| format!("{name}: {}", refusal.reason)).collect();
-        // What somebody can do something about counts: an account that is empty, before a service.
+        // Causes that a person can fix come first: an empty account before a service that is down.
         let causes: Vec<PauseCause> = refused.map(|(_, refusal)| refusal.pause_cause()).collect();
         let is_quota = causes.contains(&PauseCause::Quota);
         let first = causes.first().copied().unwrap_or(PauseCause::Outage);
@@ -132,7 +133,7 @@ impl Refusal {
     }
 }
 
-/// The wait behind so many refusals, in milliseconds.
+/// The wait after this many refusals, in milliseconds.
 fn doubled(times: u32) -> i64 {
     let factor = 1_u32.checked_shl(times.saturating_sub(1)).unwrap_or(u32::MAX);
     let wait: Duration = OUTAGE_WAIT_MIN.saturating_mul(factor).min(OUTAGE_WAIT_MAX);
@@ -241,10 +242,10 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_let_in_only_if_none_is() {
+    fn all_are_unauthorised_only_if_each_one_is() {
         let both = after(&[("a", Auth, None), ("b", Auth, None)]);
-        assert!(both.all_are_shut_out(&["a", "b"]));
-        assert!(!both.all_are_shut_out(&["a", "b", "c"]));
-        assert!(!after(&[("a", Auth, None), ("b", Quota, None)]).all_are_shut_out(&["a", "b"]));
+        assert!(both.all_unauthorised(&["a", "b"]));
+        assert!(!both.all_unauthorised(&["a", "b", "c"]));
+        assert!(!after(&[("a", Auth, None), ("b", Quota, None)]).all_unauthorised(&["a", "b"]));
     }
 }

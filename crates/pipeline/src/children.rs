@@ -1,9 +1,9 @@
 //! [`Children`]: the sessions that hooks of a session start.
 //!
 //! A child is a session like any other: its own name, folder, journal, record and lease. Its name
-//! follows from its parent's and its place among the children, and the parent's journal has it before
-//! anything of the child begins. So a parent that is taken up again finds the child that it had begun:
-//! one that has come to its end is asked what it left, another goes on where it was.
+//! follows from its parent's and its place among the children, and the parent's journal has it
+//! before anything of the child begins. So a resumed parent finds the child that it had begun: if
+//! that has ended, its output is read; otherwise it is resumed.
 //!
 //! What a child uses counts for its parent: `account.rs`.
 
@@ -32,11 +32,11 @@ use crate::sources::{Sources, folder_of};
 use crate::stored_session::stored_status;
 use account::Account;
 
-/// Starts and ends the sessions that hooks of one session ask for.
+/// Starts and ends the child sessions of one session.
 pub(crate) struct Children {
     /// The parent's.
     pub(crate) around: Around,
-    /// What the parent runs with, and whether that was read anew.
+    /// The parent's sources, and whether they were read again.
     pub(crate) sources: Sources,
     pub(crate) reloaded: bool,
     pub(crate) plan: String,
@@ -48,12 +48,11 @@ pub(crate) struct Children {
     pub(crate) spending: Spending,
 }
 
-/// What is known of the children.
 #[derive(Default)]
 pub(crate) struct KnownChildren {
-    /// Begun by an earlier process, and to be taken up: by firing and hook.
+    /// Begun by an earlier process, and to be resumed: by firing and hook.
     pub(crate) open: HashMap<(u64, String), OpenChild>,
-    /// Of this process.
+    /// Children of this process.
     pub(crate) names: HashSet<String>,
 }
 
@@ -63,13 +62,13 @@ impl Pipelines for Children {
     }
 }
 
-/// Where a child is, and what is known of it.
+/// The folder of a child, and what is known of it.
 struct ChildPlace {
     name: SessionName,
     folder: SessionFolder,
     /// The stage of the parent that it counts for, from 1.
     stage: u32,
-    /// What the parent knows that it used.
+    /// What the parent knows of its usage.
     used: Usage,
 }
 
@@ -126,14 +125,14 @@ impl Children {
         let SessionOutcome { status, reason, iterations, .. } =
             ended.map_err(|error| never(error.to_string()))?;
         if status == SessionStatus::Paused {
-            // What it waits for does not come by trying again.
+            // A retry would wait in vain.
             return Err(never(in_words(&place.name, status, &reason, iterations)));
         }
         Ok(place.child_end(status, &reason, iterations))
     }
 
     /// The place of the child that this hook has begun in this firing, else a new one, which the
-    /// parent's journal knows before it is used.
+    /// parent's journal has before it is used.
     fn place(&self, child: &Child) -> Result<ChildPlace, NotRun> {
         let by = &child.started_by;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +194,7 @@ impl Children {
         found.map_err(|error| never(error.to_string()))
     }
 
-    /// What a child begins with, or, if it is known, goes on with.
+    /// What a child is started with or, if it is known, resumed with.
     fn parts(
         &self,
         child: &Child,
@@ -247,7 +246,8 @@ impl Children {
         })
     }
 
-    /// What a child shares with its parent. Everything that it starts is found by the hook's marker too.
+    /// What a child shares with its parent. The hook's marker also finds everything that the child
+    /// starts.
     fn around_child(&self, child: &Child) -> Around {
         let run_id = &child.started_by.run_id;
         let marker = match self.around.environment.text(MARKER).filter(|outer| !outer.is_empty()) {
@@ -278,7 +278,7 @@ impl Children {
 }
 
 impl ChildPlace {
-    /// What the child is given. What it began with stays so, whatever a template would say by now.
+    /// The child's inputs. It keeps its first ones, even if its template has changed.
     fn inputs(&self, child: &Child, has_begun: bool) -> Result<Map<String, Value>, FolderError> {
         self.folder.create()?;
         if let Some(inputs) = self.folder.read_inputs()?.filter(|_| has_begun) {
@@ -288,7 +288,7 @@ impl ChildPlace {
         Ok(child.inputs.clone())
     }
 
-    /// What became of the child, and what it left.
+    /// How the child ended, and its output.
     fn child_end(&self, status: SessionStatus, reason: &str, iterations: u32) -> ChildEnd {
         let output = match self.folder.read_child_output() {
             Ok(ChildOutput::Read(output)) => Some(output),
@@ -299,7 +299,7 @@ impl ChildPlace {
     }
 }
 
-/// Whether nothing is left to be done about it. What was interrupted, or cut off, goes on.
+/// Whether it is finished. An interrupted or killed child is resumed.
 fn has_ended(known: &Record) -> bool {
     match stored_status(&known.status) {
         SessionStatus::Completed | SessionStatus::Failed | SessionStatus::Aborted => true,
@@ -311,7 +311,7 @@ fn has_ended(known: &Record) -> bool {
     }
 }
 
-/// What its agents used until then, and those below it.
+/// What its agents, and those below it, have used so far.
 fn used_in(known: &Record) -> Usage {
     let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
     record.usage.unwrap_or_default().into()
@@ -332,11 +332,11 @@ fn never(cause: String) -> NotRun {
     NotRun { cause, may_retry: false }
 }
 
-/// A child's lease. When the child is dropped before it has ended, its end is written down here.
+/// A child's lease. If the child is dropped before it has ended, this records its end.
 struct Held<'a> {
     children: &'a Children,
     fence: &'a Fence,
-    /// That of the session while it runs.
+    /// The session's recorder, while it runs.
     recorder: Option<Recorder>,
     end: EndRequest,
 }
@@ -348,7 +348,7 @@ impl Drop for Held<'_> {
             let status = SessionStatus::Interrupted;
             let _ = recorder.write(SessionEvent::SessionEnded { status, reason });
         }
-        // A lease that cannot be given back is that of a dead process soon.
+        // A lease that cannot be released will soon belong to a dead process.
         let _ = self.children.around.store.release(&self.fence.lease, self.fence.token);
     }
 }

@@ -1,30 +1,30 @@
-//! [`Course`]: what a session does next. Every choice, no IO, no clock.
+//! [`Course`]: what a session does next. It makes every choice and has no IO and no clock.
 //!
-//! What happened goes in through [`Course::advance`], and the next [`Step`] comes out: fire an event, let
-//! an agent work, take a piece of work, wait, end. It is one step, because a session does one thing at a
-//! time. The driver (`session/`) carries the step out and tells what came of it.
+//! What happened goes in through [`Course::advance`], and the next [`Step`] comes out: fire an
+//! event, let an agent work, take a work item, wait, end. It is one step, because a session does
+//! one thing at a time. The driver (`session/`) carries the step out and reports the result.
 //!
 //! ```text
 //! session:start → [stage:start → [iteration:start → agent → iteration:complete | iteration:error]…
 //!   → stage:complete]… → final delivery → session:stop → session:end
 //! ```
 //!
-//! Resuming is replay: the journal is folded into a [`History`], and a step whose outcome it has is not
-//! given to the driver. So the first step that comes out is where the session was cut off. A new session
-//! has an empty history.
+//! Resuming is replay: the journal is folded into a [`History`], and a step whose outcome it has is
+//! not given to the driver. So the first step that comes out is where the session was interrupted.
+//! A new session has an empty history.
 //!
 //! | file | decides |
 //! |---|---|
-//! | `course/way.rs` | the order of it all, and what a decision of hooks means |
-//! | `course/stages.rs` | stages and iterations: when it is enough, what a failure means |
-//! | `course/executions.rs` | pieces of work of queues |
+//! | `course/way.rs` | the order of all steps, and what a decision of hooks means |
+//! | `course/stages.rs` | stages and iterations: when to stop, what a failure means |
+//! | `course/executions.rs` | work items of queues |
 //! | `course/turns.rs` | which agent does a turn, and when the session waits or pauses for agents |
 //! | `course/stopping.rs` | the final delivery, and blocks of the stop |
 //! | `course/closing.rs` | how the session ends |
 //! | `course/replay.rs` | which steps the journal answers |
 //!
-//! These are written as one way from the beginning to the end. `course/exchange.rs` stops on that way
-//! wherever the course has to know something.
+//! These are written as one async function from the beginning to the end. `course/exchange.rs`
+//! suspends it wherever the course needs an answer.
 
 mod closing;
 mod exchange;
@@ -52,7 +52,6 @@ pub(crate) use step::{
 };
 use way::{SessionBounds, Way};
 
-/// Decides what a session does.
 pub(crate) struct Course {
     way: Pin<Box<dyn Future<Output = Infallible> + Send + Sync>>,
     exchange: Arc<Exchange>,
@@ -60,7 +59,7 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// The course of a session with this plan, behind this history.
+    /// The course of a session with this plan and this history.
     pub(crate) fn new(plan: &Plan, history: History) -> Self {
         Self::within(SessionBounds::of_plan(plan), history)
     }
@@ -72,7 +71,7 @@ impl Course {
         Self { way, exchange, state: Box::new(CourseState { position, history }) }
     }
 
-    /// Takes in what came of the last step; returns the next one.
+    /// Takes the result of the last step; returns the next one.
     pub(crate) fn advance(&mut self, measured: Measured, happening: Happening) -> Step {
         self.exchange.tell(measured, happening, std::mem::take(&mut self.state));
         match self.way.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -84,7 +83,6 @@ impl Course {
         step
     }
 
-    /// Where the session is.
     pub(crate) fn position(&self) -> &Position {
         &self.state.position
     }

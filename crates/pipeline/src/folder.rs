@@ -13,14 +13,13 @@
 //!     prompt.md, said.md                        what it was told, and what it said while it worked
 //! ```
 //!
-//! What is promised: a file under its own name is whole. It is written beside its place and then
-//! renamed, so whoever kills us finds the old file or the new one. What was half written is cleaned
-//! up by the next write of that file. No sync is made: the store is the record, and what it records is
-//! synced there.
+//! Guaranteed: a file under its own name is complete. It is written under another name and then
+//! renamed, so a kill leaves the old file or the new one. The next write of a file cleans up
+//! half-written ones. Nothing is synced: the store is the record, and is synced there.
 //!
 //! The agent can write here too, so nothing below the project root is reached through a symbolic
-//! link: each folder is opened by its name in the one above it (`open_folder.rs`). A link in the way
-//! is an error; a link in a file's place is replaced, never followed.
+//! link: each folder is opened by its name in the one above it (`open_folder.rs`). A link on the
+//! way is an error; a link in a file's place is replaced, never followed.
 
 mod child_files;
 mod context;
@@ -44,7 +43,7 @@ pub use turn_files::{TurnAt, TurnKind, TurnTexts};
 
 use open_folder::OpenFolder;
 
-/// Where sessions are, from the project root.
+/// The folder of all sessions, relative to the project root.
 const SESSIONS: [&str; 2] = [".hookwright", "sessions"];
 const PROGRESS: &str = "progress.md";
 const CHILDREN: &str = "children";
@@ -52,100 +51,100 @@ const CONTEXT: &str = "context.json";
 const STATUS: &str = "status.json";
 const OUTPUT: &str = "output.md";
 
-/// Characters of a stage's name that its folder's name takes.
+/// Characters of a stage's name in its folder's name.
 const STAGE_NAME_MAX: usize = 64;
 
-/// A session's folder. It is opened anew for each use, so this is only a name and costs nothing.
+/// A session's folder. It is opened for each use, so this is only a name and costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFolder {
     root: PathBuf,
     session: SessionName,
-    /// The folders on the way to it, from the root, and itself.
+    /// The folders from the root down to it.
     names: Vec<String>,
     path: PathBuf,
 }
 
-/// A stage: its place in the pipeline, from 0, and its name.
+/// A stage: its index in the pipeline, from 0, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageAt<'a> {
-    /// From 0.
+    /// The index, from 0.
     pub index: usize,
-    /// As the pipeline calls it.
+    /// The name in the pipeline.
     pub name: &'a str,
 }
 
 /// An iteration of a stage, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IterationAt<'a> {
-    /// The stage.
+    /// The iteration's stage.
     pub stage: StageAt<'a>,
-    /// From 1.
+    /// The number, from 1.
     pub iteration: u32,
 }
 
 /// Why a session's folder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The project root is gone or never was.
+    /// The project root does not exist.
     #[error("the project root `{}` does not exist", path.display())]
     RootMissing {
-        /// The root.
+        /// The root's path.
         path: PathBuf,
     },
-    /// Something else stands where a folder has to be.
+    /// Something other than a folder is in a folder's place.
     #[error("expected a folder at `{}` but found something else", path.display())]
     NotAFolder {
-        /// What stands there.
+        /// Its path.
         path: PathBuf,
     },
-    /// A folder, or a device, stands where a file has to be.
+    /// A folder or a device is in a file's place.
     #[error("expected a file at `{}` but found something else", path.display())]
     NotAFile {
-        /// What stands there.
+        /// Its path.
         path: PathBuf,
     },
     /// A symbolic link below the project root; it might lead anywhere.
     #[error("`{}` is a symbolic link, which is not followed for writing", path.display())]
     SymbolicLink {
-        /// The link.
+        /// The link's path.
         path: PathBuf,
     },
-    /// We may not.
+    /// Permission denied.
     #[error("`{}` can't be written: {source}", path.display())]
     NotWritable {
-        /// What we wanted to make, change or remove.
+        /// The path to create, change or remove.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// No room on the disk, or not for this user or this file.
+    /// No space on the disk, or not for this user or this file.
     #[error("no space left to write `{}`: {source}", path.display())]
     NoRoom {
-        /// What we wanted to write.
+        /// The path to write.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Anything else.
+    /// Another error.
     #[error("can't {doing} `{}`: {source}", path.display())]
     Other {
-        /// What we wanted: `open`, `write`…
+        /// The operation: `open`, `write`…
         doing: &'static str,
-        /// With what.
+        /// The operation's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl SessionFolder {
-    /// The folder of a session, whether it is there or not.
+    /// The folder of a session, existing or not.
     pub fn new(root: impl Into<PathBuf>, session: SessionName) -> Self {
         let names = SESSIONS.iter().copied().chain([session.as_str()]).map(str::to_owned).collect();
         Self::at(root.into(), session, names)
     }
 
-    /// The folder of a session that a hook of this one has started. The name of the folder is plain:
+    /// The folder of a session that a hook of this one has started. The folder's name is plain:
     /// letters, digits, `_` and `-`.
     #[must_use]
     pub fn of_child(&self, folder: &str, session: SessionName) -> Self {
@@ -158,7 +157,7 @@ impl SessionFolder {
         Self { root, session, names, path }
     }
 
-    /// Makes the folder and what belongs in it, as far as it is missing. Nothing is overwritten.
+    /// Makes the folder and its contents, if missing. Nothing is overwritten.
     pub fn create(&self) -> Result<(), FolderError> {
         let mut folder = OpenFolder::root(&self.root)?;
         for (number, name) in self.names.iter().enumerate() {
@@ -172,8 +171,8 @@ impl SessionFolder {
         folder.add(PROGRESS, heading.as_bytes())
     }
 
-    /// Removes the folder with everything in it. One that is not there is no error; links in it are
-    /// removed, what they lead to is not.
+    /// Removes the folder with everything in it. A missing folder is no error; links in it are
+    /// removed, their targets are not.
     pub fn remove(&self) -> Result<(), FolderError> {
         let mut above = match OpenFolder::root(&self.root) {
             Ok(root) => root,
@@ -195,17 +194,17 @@ impl SessionFolder {
         Ok(self.open(&[])?.is_some())
     }
 
-    /// Whose folder it is.
+    /// The session's name.
     pub fn session(&self) -> &SessionName {
         &self.session
     }
 
-    /// The folder itself.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The same path, from the project root.
+    /// The same path, relative to the project root.
     pub fn from_root<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
@@ -225,23 +224,23 @@ impl SessionFolder {
         self.path.join(stage.folder_name())
     }
 
-    /// What the agent may want to know: `CTX`.
+    /// Information for the agent: `CTX`.
     pub fn context(&self, at: IterationAt<'_>) -> PathBuf {
         self.in_iteration(at, CONTEXT)
     }
 
-    /// Where the agent answers: `STATUS`.
+    /// The agent's answer: `STATUS`.
     pub fn status(&self, at: IterationAt<'_>) -> PathBuf {
         self.in_iteration(at, STATUS)
     }
 
-    /// What the agent printed, or wrote there itself: `OUTPUT`.
+    /// The agent's output, printed or written by itself: `OUTPUT`.
     pub fn output(&self, at: IterationAt<'_>) -> PathBuf {
         self.in_iteration(at, OUTPUT)
     }
 
-    /// The outputs of these iterations, from the root. Every event of a stage names the latest ones, so
-    /// the way to their folder is made once for all of them.
+    /// The outputs of these iterations, relative to the root. Every event of a stage names the
+    /// latest ones, so the path of their folder is built once for all of them.
     pub fn outputs_from_root(&self, stage: StageAt<'_>, iterations: &[u32]) -> Vec<String> {
         let folder = self.stage(stage).join("iterations");
         let folder = self.from_root(&folder).to_string_lossy();
@@ -252,14 +251,14 @@ impl SessionFolder {
         iterations.iter().map(output).collect()
     }
 
-    /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It is not
-    /// held while the agent works, who may put another one in its place.
+    /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It
+    /// is not held while the agent works, since the agent may replace it.
     pub fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenIteration, FolderError> {
         let below = [&*at.stage.folder_name(), "iterations", &*at.folder_name()];
         Ok(OpenIteration(self.make(&below)?))
     }
 
-    /// The iteration's folder, held open; `None` if there is none.
+    /// The iteration's folder, held open; `None` if it does not exist.
     pub fn open_iteration(
         &self,
         at: IterationAt<'_>,
@@ -268,7 +267,8 @@ impl SessionFolder {
         Ok(folder.map(OpenIteration))
     }
 
-    /// An iteration's output as text: its first and its last half, if it has more bytes than these.
+    /// An iteration's output as text: its first and its last half, if it has more than `bytes_max`
+    /// bytes.
     pub fn read_output(
         &self,
         at: IterationAt<'_>,
@@ -278,7 +278,7 @@ impl SessionFolder {
         folder.map_or(Ok(String::new()), |folder| folder.read_output(bytes_max))
     }
 
-    /// The outputs a stage has so far, in the order of its iterations.
+    /// The existing outputs of a stage, in the order of its iterations.
     pub fn stage_outputs(&self, stage: StageAt<'_>) -> Result<Vec<PathBuf>, FolderError> {
         let mut outputs = Vec::new();
         let Some(iterations) = self.open(&[&stage.folder_name(), "iterations"])? else {
@@ -299,7 +299,7 @@ impl SessionFolder {
         self.stage(at.stage).join("iterations").join(at.folder_name()).join(name)
     }
 
-    /// A folder below the session's, made with those on the way to it as far as they are missing.
+    /// A folder below the session's, made with those on the way to it if missing.
     fn make(&self, below: &[&str]) -> Result<OpenFolder, FolderError> {
         let names = self.names.iter().map(String::as_str).chain(below.iter().copied());
         let mut folder = OpenFolder::root(&self.root)?;
@@ -309,7 +309,7 @@ impl SessionFolder {
         Ok(folder)
     }
 
-    /// A folder below the session's; `None` if it, or one on the way to it, is not there.
+    /// A folder below the session's; `None` if it, or one on the way to it, does not exist.
     fn open(&self, below: &[&str]) -> Result<Option<OpenFolder>, FolderError> {
         let mut folder = OpenFolder::root(&self.root)?;
         let names = self.names.iter().map(String::as_str);
@@ -324,7 +324,7 @@ impl SessionFolder {
 }
 
 impl StageAt<'_> {
-    /// `stage-00-plan`. Checked names stand in it as they are; of another one no character can leave
+    /// `stage-00-plan`. Checked names are used unchanged; of another name no character can leave
     /// the folder, and the number keeps two of them apart.
     fn folder_name(self) -> String {
         let plain = |letter: char| {

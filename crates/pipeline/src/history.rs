@@ -1,10 +1,9 @@
-//! [`History`]: what a session's journal says, folded into what the runner has to know to go on.
+//! [`History`]: a session's journal, folded into what the runner needs to continue.
 //!
-//! The runner goes through stages and iterations in one way only; wherever the history knows how a
-//! step ended, that answer is taken instead of doing it again. A session that begins has an empty
-//! history.
+//! The runner goes through stages and iterations in one way only; if the history knows how a step
+//! ended, that answer is used and the step is not repeated. A new session has an empty history.
 //!
-//! Memory stays small however long the journal is: of what is complete only the result is kept.
+//! Memory stays small however long the journal is: of finished parts only the result is kept.
 
 mod aborts;
 mod below;
@@ -48,19 +47,18 @@ pub struct History {
     pub last: u64,
     /// The number of the last firing.
     pub firings: u64,
-    /// What it was started with.
+    /// The configuration it was started with.
     pub sources: Option<Sources>,
     /// How often it was resumed.
     pub resumes: u32,
     /// Stages that began.
     pub stages_started: Vec<u32>,
-    /// Stages that ended.
     pub(crate) stages_ended: BTreeMap<u32, PastStage>,
-    /// Pieces of work that were taken from queues, by stage and execution.
+    /// Work items that were taken from queues, by stage and execution.
     pub(crate) items: BTreeMap<(u32, u32), PastItem>,
-    /// Those of them that are open again since the session worked on them last, by stage.
+    /// Those that were put back since the session last worked on them, by stage.
     put_back: HashMap<u32, Arc<HashSet<String>>>,
-    /// Turns of agents. A session that runs removes those that it has passed.
+    /// Turns of agents. A running session removes those that it has passed.
     pub turns: BTreeMap<TurnName, PastTurn>,
     /// The last iteration of each stage (from 1) that was begun.
     begun: BTreeMap<u32, u32>,
@@ -72,18 +70,17 @@ pub struct History {
     pub ended: Option<(SessionStatus, String)>,
     /// How often it ended.
     pub endings: u32,
-    /// How many hooks ended how.
+    /// The number of hooks by status.
     pub hooks: BTreeMap<String, u32>,
-    /// Sessions that hooks have started and whose end their hooks have not seen, by the number of the
-    /// firing and the hook.
+    /// Sessions that hooks have started and whose end their hooks have not seen, by the number of
+    /// the firing and the hook.
     pub(crate) children: HashMap<(u64, String), OpenChild>,
-    /// Which agents can work.
     pub(crate) availability: Availability,
-    /// The agent that worked last, where that is recorded.
+    /// The agent that worked last, if recorded.
     pub(crate) at_work: Option<String>,
-    /// What agents used, by stage (from 1), those of children included.
+    /// The usage of agents, by stage (from 1), including children.
     pub(crate) usage: BTreeMap<u32, Usage>,
-    /// What children used of it.
+    /// The part of it that children used.
     usage_of_children: Option<Usage>,
     /// The iteration that delivers what hooks reported after the last one.
     pub(crate) final_delivery: Option<TurnName>,
@@ -95,10 +92,10 @@ pub struct History {
     again: HashMap<FiringKey, Again>,
     firings_by_key: HashMap<FiringKey, KnownFiring>,
     keys: HashMap<u64, FiringKey>,
-    /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
-    /// fired.
+    /// By the number of a firing, its hooks that were not reported and the keys of their own
+    /// firings.
     below: HashMap<u64, Vec<(String, FiringKey)>>,
-    /// Hooks that were not reported, of firings that have no key.
+    /// Hooks that were not reported, of firings without a key.
     runs_without_key: HashMap<(u64, String), UnfinishedRun>,
     /// What was delivered to the turn that has not ended.
     in_flight: PendingOutput,
@@ -113,13 +110,13 @@ pub struct PastTurn {
     pub attempts: u32,
     /// The marker of the attempt that has not ended.
     pub unfinished: Option<String>,
-    /// What came of it, if it ended.
+    /// The result, if it ended.
     pub result: Option<TurnResult>,
     /// How long the agent took.
     pub duration_ms: f64,
-    /// How often it is done again because the session ended with its failure.
+    /// How often it is repeated because the session ended with its failure.
     pub redone: u32,
-    /// What it failed with then.
+    /// Its error then.
     pub failed_before: Option<String>,
     /// The session ended after it had failed, and was resumed: it does not end the session again.
     pub is_forgiven: bool,
@@ -130,7 +127,7 @@ pub struct PastTurn {
 pub(crate) struct PastStage {
     pub(crate) reason: Reason,
     pub(crate) iterations: u32,
-    /// Pieces of work that it had taken by then.
+    /// Work items that it had taken by then.
     pub(crate) executions: u32,
 }
 
@@ -151,13 +148,14 @@ impl History {
         Ok(history)
     }
 
-    /// What was decided at the firing with this key, if that is known.
+    /// The decision of the firing with this key, if known.
     pub(crate) fn decided(&self, key: &FiringKey) -> Option<&Verdict> {
         self.firings_by_key.get(key)?.verdict.as_ref()
     }
 
-    /// Firings that the course does not come to again although some of their hooks have not ended, with their
-    /// keys: their decision is known, or they are of an end of the session that was cut off.
+    /// Firings that the course does not reach again although some of their hooks have not ended,
+    /// with their keys: their decision is known, or they belong to an interrupted end of the
+    /// session.
     pub fn left_in_background(&mut self) -> Vec<(FiringKey, PastFiring)> {
         let this_end = self.endings;
         let is_past = |key: &FiringKey| matches!(key.point, Point::Closing { endings, .. } if endings != this_end);
@@ -178,7 +176,7 @@ impl History {
         self.firings_by_key.get(key).is_some_and(|known| known.survives)
     }
 
-    /// Notes what became of a piece of work of a stage (from 1).
+    /// Notes the end of a work item of a stage (from 1).
     pub(crate) fn note_end_of_item(&mut self, stage: u32, key: &str, state: ItemState) {
         let put_back = Arc::make_mut(self.put_back.entry(stage).or_default());
         match state {
@@ -187,12 +185,12 @@ impl History {
         };
     }
 
-    /// Pieces of work of a stage (from 1) that are open again since the session worked on them last.
+    /// Work items of a stage (from 1) that were put back since the session last worked on them.
     pub(crate) fn put_back(&self, stage: u32) -> Arc<HashSet<String>> {
         self.put_back.get(&stage).cloned().unwrap_or_default()
     }
 
-    /// The keys of the pieces of work that a stage (from 1) has begun, and what became of each last.
+    /// The keys of the work items that a stage (from 1) has begun, and their last state.
     pub(crate) fn tried(&self, stage: u32) -> BTreeMap<&str, Option<ItemState>> {
         let of_stage = self.items.range((stage, 0)..=(stage, u32::MAX));
         let tried = of_stage.map(|(_, past)| {
@@ -208,8 +206,8 @@ impl History {
         last.map_or(0, |((_, execution), _)| *execution)
     }
 
-    /// The last iteration of a stage (from 1) of which anything is known: its turn, or the hooks before
-    /// it.
+    /// The last iteration of a stage (from 1) of which anything is known: its turn, or the hooks
+    /// before it.
     pub(crate) fn last_begun(&self, stage: u32) -> u32 {
         self.begun.get(&stage).copied().unwrap_or(0)
     }
@@ -219,7 +217,7 @@ impl History {
         *begun = turn.iteration.max(*begun);
     }
 
-    /// Iterations that ended, of all stages.
+    /// The number of iterations that ended, of all stages.
     pub fn iterations(&self) -> u32 {
         let ended =
             self.turns.iter().filter(|(name, past)| name.iteration > 0 && past.result.is_some());
@@ -231,7 +229,7 @@ impl History {
         self.turns.keys().rfind(|name| name.iteration == 0)
     }
 
-    /// Whether hooks were asked so often (from 1) whether the session may stop.
+    /// Whether hooks were asked this many times (from 1) whether the session may stop.
     pub(crate) fn has_asked_to_stop(&self, times: u32) -> bool {
         self.firings_by_key.contains_key(&Point::SessionStop { time: times }.into())
     }
@@ -283,7 +281,7 @@ impl History {
                 stage, execution, key, state, reason, iterations, ..
             } => {
                 self.note_end_of_item(stage, &key, state);
-                // Whatever else leaves one open comes behind an iteration.
+                // Everything else that leaves an item open comes after an iteration.
                 let is_left = state == ItemState::Open && iterations == 0;
                 let left_at = is_left.then(|| self.last_begun(stage));
                 if let Some(past) = self.items.get_mut(&(stage, execution)) {
@@ -297,7 +295,8 @@ impl History {
             }
             SessionEvent::SessionEnded { status, reason } => {
                 match status {
-                    // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
+                    // An interrupt during the end only delays the end, and so does a hook of it
+                    // that aborts.
                     SessionStatus::Interrupted if self.is_at_its_end() => {}
                     SessionStatus::Aborted if self.is_at_its_end() => self.leave_behind(),
                     status => self.end(status),
@@ -377,12 +376,12 @@ impl History {
         }
     }
 
-    /// What agents used, in all, those of children included.
+    /// The usage of all agents, including children.
     pub fn usage(&self) -> Option<Usage> {
         self.usage.values().copied().reduce(Usage::and)
     }
 
-    /// What agents of children used of it.
+    /// The part of it that agents of children used.
     pub fn usage_of_children(&self) -> Option<Usage> {
         self.usage_of_children
     }
@@ -402,7 +401,7 @@ impl History {
             let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
             let known = KnownFiring { number, stage_of_task: stage, ..KnownFiring::default() };
             self.firings_by_key.insert(key, known);
-            // They were handed out, and are no longer waiting.
+            // They were handed out, and no longer wait.
             let handed_out = late_answers.len().min(self.memory.late_answers.len());
             self.memory.late_answers.drain(..handed_out);
         }
@@ -463,7 +462,7 @@ impl History {
     }
 }
 
-/// What background hooks of earlier firings had to say to the agent, handed out at this firing.
+/// Contexts for the agent from background hooks of earlier firings, handed out at this firing.
 fn late_contexts(records: &[FiringEvent]) -> Vec<String> {
     let late = records.iter().find_map(|happened| match happened {
         FiringEvent::Fired { late_answers, .. } => Some(late_answers),
@@ -472,7 +471,7 @@ fn late_contexts(records: &[FiringEvent]) -> Vec<String> {
     late.into_iter().flatten().flat_map(|answer| answer.additional_context.clone()).collect()
 }
 
-/// What a firing that is not decided has remembered is remembered again when it is resumed.
+/// What an undecided firing has remembered is remembered again when it is resumed.
 fn remember(memory: &mut Remembered, happened: &FiringEvent) {
     if let FiringEvent::Remembered { what } = happened
         && let Ok(keepsake) = serde_json::from_value::<Keepsake>(what.clone())
@@ -490,9 +489,9 @@ pub enum HistoryError {
     /// An entry that this version does not know.
     #[error("entry {sequence} of the session's journal cannot be parsed: {cause}")]
     NotUnderstood {
-        /// Its number.
+        /// The entry's sequence number.
         sequence: u64,
-        /// Why not.
+        /// The parser's error.
         cause: String,
     },
 }

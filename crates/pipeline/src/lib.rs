@@ -3,23 +3,23 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`sources`] | every file that a session is configured by, found and kept as text |
+//! | [`sources`] | every file that configures a session, found and kept as text |
 //! | [`plan`] | what a session will do, worked out from those and checked whole |
-//! | [`session`] | one session from its beginning, or from where it was cut off, to its end |
-//! | [`history`] | what a session's journal says has happened |
-//! | [`journal`], [`record`] | what is written down as it happens, and what lists tell of it |
+//! | [`session`] | one session from its start, or from where it was interrupted, to its end |
+//! | [`history`] | what happened so far, according to the session's journal |
+//! | [`journal`], [`record`] | what is stored as it happens, and what lists show of it |
 //! | [`lease`] | one process at a time runs a session |
-//! | [`stored_session`] | a session as the store has it, and whether somebody runs it |
-//! | [`queue`] | where a stage's work is found, and what became of it |
+//! | [`stored_session`] | a session in the store, and whether a process runs it |
+//! | [`queue`] | where a stage's work items come from, and what became of them |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
-//! | [`desk`] | where other processes ask a running session for something |
-//! | [`caller`] | a process that asks for something, and whether it works inside a session |
+//! | [`desk`] | where other processes send requests to a running session |
+//! | [`caller`] | a process that makes a request, and whether it runs inside a session |
 //! | `pending_output` | hook output on its way to the agent |
 //! | [`task_lease`] | one process at a time completes a task |
-//! | `availability` | which agents can work now, and what to do when none can |
+//! | `availability` | which agents can work now, and what to do if none can |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
-//! | [`timeline`] | a session's journal, told as stages, iterations and hooks |
+//! | [`timeline`] | a session's journal as stages, iterations and hooks |
 #![warn(missing_docs)]
 
 mod availability;

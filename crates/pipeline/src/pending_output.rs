@@ -1,9 +1,9 @@
 //! [`PendingOutput`]: hook output on its way to the agent.
 //!
-//! A piping hook may finish when no prompt is being built. Its output waits here, oldest first, until
-//! [`PendingOutput::drain`] hands everything to the next prompt. What is left when all iterations are
-//! over is delivered once more if it has to be ([`PendingOutput::last`]). Tasks are completed while the
-//! agent works, so it is shared ([`SharedOutput`]).
+//! A piping hook may finish when no prompt is being built. Its output waits here, oldest first,
+//! until [`PendingOutput::drain`] hands everything to the next prompt. What is left after all
+//! iterations is delivered once more if necessary ([`PendingOutput::last`]). Tasks are completed
+//! while the agent works, so it is shared ([`SharedOutput`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,46 +11,47 @@ use hookwright_events::{Decision, EventName};
 
 use crate::limits::PENDING_OUTPUT_BYTES_MAX;
 
-/// What hooks had to say to the agent.
+/// Hook output for the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingOutput {
     texts: Vec<Text>,
     bytes: usize,
-    /// Bytes that found no room.
+    /// Bytes that did not fit.
     left_out: usize,
-    /// Some of those have to reach the agent.
+    /// Some of those must reach the agent.
     left_out_must_reach: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Text {
     text: String,
-    /// The agent gets it as it is.
+    /// The agent gets it unchanged.
     raw: bool,
-    /// A hook at the start of an iteration said it, and says it again when the iteration is done again.
+    /// A hook at the start of an iteration printed it, and prints it again when the iteration is
+    /// repeated.
     at_start: bool,
-    /// It is more than news of a success: the agent gets it also when all iterations are over.
+    /// It is more than news of a success: the agent gets it even after all iterations.
     must_reach: bool,
 }
 
-/// What is to be done about hook output when all iterations are over.
+/// What to do with hook output after all iterations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Last {
-    /// Nothing waits, or only news of what went well.
+    /// There is none, or only news of a success.
     #[default]
     Nothing,
-    /// Nothing but raw output has to be delivered.
+    /// Only raw output must be delivered.
     Raw,
-    /// The agent has to be told that something went wrong.
+    /// The agent must be told of a failure.
     Failure,
 }
 
-/// Comes before it in the prompt. Agents take raw output for a new task.
+/// Precedes the output in the prompt: without it agents read output as a new task.
 const FRAME: &str = "Output of this session's hooks since your last turn. This is not a new task: \
      use it where it matters for the task below, and fix what it says is broken.";
 
 impl PendingOutput {
-    /// Adds what one event's hooks had to say; nothing is nothing.
+    /// Adds the output of one event's hooks; empty text adds nothing.
     pub fn push(&mut self, text: &str) {
         self.push_said(text, false, false);
     }
@@ -64,7 +65,7 @@ impl PendingOutput {
 
     fn add(&mut self, mut added: Text) {
         let all = added.text.len();
-        // What is there has no gaps; all that is missing comes behind it.
+        // The kept part has no gaps; everything that is missing comes after it.
         let room = match self.left_out {
             0 => PENDING_OUTPUT_BYTES_MAX.saturating_sub(self.bytes).min(all),
             _ => 0,
@@ -79,15 +80,15 @@ impl PendingOutput {
         }
     }
 
-    /// Adds all that hooks had to say to the agent at the event with this name.
+    /// Adds all output of a decision's hooks for the agent at this event.
     pub fn take_in(&mut self, decision: &Decision, event: Option<&EventName>) {
-        // Whatever hooks say about an iteration that failed, the agent has to know.
+        // The agent must get everything that hooks say about a failed iteration.
         let must_reach = decision.must_reach_agent || event == Some(&EventName::ITERATION_ERROR);
         self.take_in_said(decision, must_reach, &|_| false);
     }
 
-    /// The same for the hooks at the start of an iteration. `late` is what hooks of earlier events said
-    /// and was handed out there.
+    /// The same for the hooks at the start of an iteration. `late` is output of hooks of earlier
+    /// events that was handed out there.
     pub(crate) fn take_in_at_start(&mut self, decision: &Decision, late: &[String]) {
         let is_at_start = |context: &str| !late.iter().any(|late| late == context);
         self.take_in_said(decision, decision.must_reach_agent, &is_at_start);
@@ -110,7 +111,7 @@ impl PendingOutput {
         }
     }
 
-    /// Forgets what hooks at the start of an iteration said.
+    /// Removes the output of hooks at the start of an iteration.
     pub(crate) fn forget_start(&mut self) {
         self.texts.retain(|text| !text.at_start);
         self.bytes = self.counted();
@@ -121,7 +122,7 @@ impl PendingOutput {
         self.texts.is_empty() && self.left_out == 0
     }
 
-    /// What is to be done about it when all iterations are over.
+    /// What to do with it after all iterations.
     pub fn last(&self) -> Last {
         let is_failure = |text: &Text| text.must_reach && !text.raw;
         if self.left_out_must_reach || self.texts.iter().any(is_failure) {
@@ -133,20 +134,20 @@ impl PendingOutput {
         }
     }
 
-    /// The first lines of what the agent should have got.
+    /// The first lines of what the agent should have received.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = &str> {
         let must_reach = self.texts.iter().filter(|text| text.must_reach || text.raw);
         must_reach.filter_map(|text| text.text.lines().find(|line| !line.is_empty()))
     }
 
-    /// Everything, in one block, and nothing is left.
+    /// Removes and returns everything, in one block.
     pub fn drain(&mut self) -> Option<String> {
         let block = self.block();
         *self = Self::default();
         block
     }
 
-    /// Takes out what is raw.
+    /// Removes the raw output.
     pub(crate) fn drain_raw(&mut self) -> Self {
         let is_raw = |text: &mut Text| text.raw;
         let raw = Self { texts: self.texts.extract_if(.., is_raw).collect(), ..Self::default() };
@@ -159,12 +160,12 @@ impl PendingOutput {
         self.texts.iter().map(|text| text.text.len()).sum()
     }
 
-    /// What is raw, as it is.
+    /// The raw output, unchanged.
     pub fn raw_block(&self) -> Option<String> {
         self.clone().drain_raw().block()
     }
 
-    /// Everything, in one block: what is raw as it is, joined by a line's end, and the rest framed.
+    /// Everything in one block: raw output unchanged, joined by a line end, and the rest framed.
     pub fn block(&self) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -202,7 +203,7 @@ impl PendingOutput {
     }
 }
 
-/// A handle on one buffer: clones share it.
+/// A shared buffer: clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedOutput(Arc<Mutex<PendingOutput>>);
 
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_output_stands_there_as_it_is_joined_by_a_lines_end() {
+    fn raw_output_stays_unchanged_and_is_joined_by_a_line_end() {
         let mut pending = PendingOutput::default();
         let decision = |text: &str, raw: bool| Decision {
             piped_output: text.to_owned(),
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(pending.raw_block().as_deref(), Some("first\n\n\n[stderr]\ne\n"));
         let block = pending.block().expect("something waits");
         assert_eq!(block, format!("first\n\n\n[stderr]\ne\n\n\n{FRAME}\n\nnative"));
-        // What is not raw waits on.
+        // Output that is not raw keeps waiting.
         pending.drain_raw();
         assert_eq!(pending.drain(), Some(format!("{FRAME}\n\nnative")));
     }

@@ -1,19 +1,19 @@
-//! [`Session`]: one session from its beginning to its end, or from where it was cut off.
+//! [`Session`]: one session from its start, or from where it was interrupted, to its end.
 //!
-//! What it does next is decided by its `Course`; the session carries the steps out, and decides nothing.
-//! What announces an effect is journalled before it; the end of a turn and the firing of its hooks are
-//! one commit, and so are the ends of stages.
+//! Its `Course` decides what it does next; the session carries the steps out, and decides nothing.
+//! Announcements are journalled before their effects; the end of a turn and the firing of its hooks
+//! are one commit, and so are the ends of stages.
 //!
 //! | file | carries out |
 //! |---|---|
 //! | `firing.rs`, `data.rs`, `gates.rs`, `engines.rs` | the events, with their data |
 //! | `turn.rs`, `drive.rs`, `watching.rs`, `delivery.rs` | turns of agents |
-//! | `queue.rs`, `queue/` | pieces of work |
+//! | `queue.rs`, `queue/` | work items |
 //! | `task_desk.rs`, `callers.rs`, `completing.rs` | tasks that are completed meanwhile |
 //! | `closing.rs`, `leaving.rs` | the end |
-//! | `gate.rs`, `spending.rs`, `stopwatch.rs` | what a person wants, what it costs, what it takes |
+//! | `gate.rs`, `spending.rs`, `stopwatch.rs` | pauses by a person, cost, working time |
 //!
-//! It is assembled in `parts.rs`. What a killed session left running is ended in `survivors.rs`.
+//! It is assembled in `parts.rs`. `survivors.rs` ends what a killed session left running.
 
 mod callers;
 mod closing;
@@ -70,13 +70,12 @@ use task_desk::TaskDesk;
 use turn::OpenTurn;
 use workplace::Workplace;
 
-/// One session.
+/// A session, ready to run.
 pub struct Session {
     plan: Plan,
     sources: Sources,
-    /// The sources are not those that it began with.
+    /// The sources are not those that it started with.
     reloaded: bool,
-    /// Decides what it does.
     course: Course,
     folder: SessionFolder,
     recorder: Recorder,
@@ -90,9 +89,9 @@ pub struct Session {
     questions: Questions,
     task_desk: Arc<TaskDesk>,
     desks: Option<Arc<dyn Desks>>,
-    /// The stage and iteration of which the task desk was told last.
+    /// The stage and iteration that the task desk knows.
     desk_at: Option<(usize, u32)>,
-    /// The turn that an agent does.
+    /// The current turn.
     turn: Option<OpenTurn>,
     queues: IssueQueues,
     spending: Spending,
@@ -102,20 +101,20 @@ pub struct Session {
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOutcome {
-    /// How.
+    /// The final status.
     pub status: SessionStatus,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
-    /// Iterations of all stages.
+    /// The number of iterations of all stages.
     pub iterations: u32,
-    /// The hook whose question has ended it, which is asked again when it is resumed.
+    /// The hook whose question ended it, which is asked again when it is resumed.
     pub question: Option<String>,
 }
 
-/// Why a session cannot go on.
+/// Why a session cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// What happens cannot be written down, so nothing more may happen.
+    /// The journal cannot be written, so nothing more may happen.
     #[error("cannot write to the journal: {0}")]
     Journal(#[from] StoreError),
     /// Its folder cannot be used.
@@ -126,7 +125,7 @@ pub enum SessionError {
 /// Why a step cannot be carried out.
 #[derive(Debug)]
 enum Halt {
-    /// The session is left early.
+    /// The session ends early.
     Leave(EarlyEnd),
     /// Nothing may happen any more.
     Broken(SessionError),
@@ -145,7 +144,7 @@ impl From<FolderError> for Halt {
 }
 
 impl Session {
-    /// Where it is written down.
+    /// The session's journal.
     pub fn journal(&self) -> &Arc<SessionJournal> {
         &self.recorder.journal
     }
@@ -154,7 +153,7 @@ impl Session {
         &self.recorder
     }
 
-    /// Runs it to its end. Meanwhile others may complete tasks.
+    /// Runs it to its end. Meanwhile other processes may complete tasks.
     pub async fn run(mut self) -> Result<SessionOutcome, SessionError> {
         let task_desk = Arc::clone(&self.task_desk);
         // An agent that a dead run left behind must not be the first caller.
@@ -196,19 +195,19 @@ impl Session {
         SessionOutcome { status, reason, iterations: self.course.position().iterations, question }
     }
 
-    /// Why the session is left after an interrupt.
+    /// The early end after an interrupt.
     fn interrupted(&self) -> Halt {
         let why = self.interrupt.why().unwrap_or("interrupted").to_owned();
         Halt::Leave(EarlyEnd::Interrupted(why))
     }
 
-    /// Makes ready what a new session and a resumed one need.
+    /// Prepares what a new session and a resumed one need.
     fn make_ready(&mut self) -> Result<(), Halt> {
         self.folder.create()?;
         self.plan_open_issues()
     }
 
-    /// The record with which the session begins.
+    /// The record with which the session starts.
     fn beginning(&self) -> RunEventKind {
         let started = SessionEvent::SessionStarted {
             plan: self.plan.name.clone(),
@@ -218,7 +217,7 @@ impl Session {
         started.into()
     }
 
-    /// Resumes what was under way beside the session's course.
+    /// Resumes what ran beside the session's course.
     async fn resume(&mut self, resumed: Resumed) -> Result<Happening, Halt> {
         let Resumed { time, failed_at_ends, background, tasks } = resumed;
         let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
@@ -233,7 +232,7 @@ impl Session {
         Happening::Ready { tasks, with, aborted_by_task: self.task_desk.take_abort() }
     }
 
-    /// Carries out a step of the course; returns what came of it.
+    /// Carries out a step of the course; returns the result.
     async fn carry_out(&mut self, step: Step) -> Result<Happening, Halt> {
         self.keep_desk_position();
         match step {
@@ -288,7 +287,7 @@ impl Session {
         Ok(Happening::Done)
     }
 
-    /// What the course decides by.
+    /// The measurements for the course.
     fn measured(&self) -> Measured {
         let pending = self.pending.lock();
         Measured {
@@ -314,7 +313,7 @@ impl Session {
         }
     }
 
-    /// A marker for a new turn, which everything that it starts carries.
+    /// A marker for a new turn, which all its processes carry.
     fn new_run_id(&self) -> String {
         use std::hash::{BuildHasher, Hasher};
         let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
@@ -326,7 +325,7 @@ impl Session {
     }
 }
 
-/// Waits for work to its end. When the token is cancelled, the work is interrupted.
+/// Waits for work to end. When the token is cancelled, the work is interrupted.
 async fn completed<T>(
     work: impl Future<Output = T>,
     cancelled: &CancellationToken,
@@ -340,8 +339,8 @@ async fn completed<T>(
     work.await
 }
 
-/// A session that is dropped before its end leaves nothing running: what its hooks do in the
-/// background belongs to it.
+/// A session that is dropped before its end leaves nothing running: its background hooks belong to
+/// it.
 impl Drop for Session {
     fn drop(&mut self) {
         self.engines.interrupt();

@@ -1,9 +1,8 @@
-//! [`Timeline`]: a session's journal, told as a person follows it: stages, their iterations, and the
-//! hooks at each.
+//! [`Timeline`]: a session's journal for people: stages, their iterations, and the hooks at each.
 //!
-//! It is a view of [`SessionState`]. The journal goes in one entry at a time, parts come out as soon as
-//! they are whole: an iteration when it is over, with what happened in it, of which the middle is
-//! counted where it is very much. So memory stays flat however long a session is.
+//! It is a view of [`SessionState`]. The journal goes in one entry at a time, and parts come out as
+//! soon as they are complete: an iteration when it is over, with everything in it; if that is very
+//! much, the middle is only counted. So memory stays constant however long a session is.
 
 mod deed;
 mod entry;
@@ -27,16 +26,16 @@ use last_lines::PrintedLines;
 use open_parts::{ItemEnd, OpenParts};
 pub use part::{Iteration, IterationState, Milestone, Part};
 
-/// Tells a journal in parts: a view of the session's state and of what each event ends.
+/// Divides a journal into parts: a view of the session's state and of what each event ends.
 #[derive(Clone, Default)]
 pub struct Timeline {
     state: SessionState,
     parts: OpenParts,
-    /// What hooks printed that have ended and were not reported.
+    /// Output of hooks that have ended and were not reported.
     printed: PrintedLines,
 }
 
-/// What grows with what is under way. The page measures by it what a copy takes.
+/// Shows what grows with the work in progress. The page measures the size of a copy by it.
 impl fmt::Debug for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SessionState { record, hooks, questions, firings, .. } = &self.state;
@@ -52,7 +51,7 @@ impl fmt::Debug for Timeline {
 }
 
 impl Timeline {
-    /// Takes in the next entry; returns the parts that are whole now.
+    /// Applies the next entry; returns the parts that are complete now.
     pub fn see(&mut self, event: RunEvent) -> Vec<Part> {
         let closed = self.state.apply(&event);
         let RunEvent { firing, at, kind, .. } = event;
@@ -64,21 +63,21 @@ impl Timeline {
         std::mem::take(&mut self.parts.whole)
     }
 
-    /// What is left when the journal has no more entries: it is under way if the session runs, and
-    /// was cut off if nobody runs it.
+    /// What is left when the journal has no more entries: it is in progress if the session runs,
+    /// and was interrupted otherwise.
     pub fn finish(mut self, runs: bool) -> Vec<Part> {
         let open = self.state.close();
         self.leave(open, if runs { Left::Running } else { Left::Ended });
         self.parts.whole
     }
 
-    /// What [`Timeline::finish`] would return, while the journal goes on.
+    /// What [`Timeline::finish`] would return, while the journal continues.
     pub fn under_way(&self, runs: bool) -> Vec<Part> {
         self.small_copy().finish(runs)
     }
 
-    /// A copy to read the journal on with, which is small however long the session is: of firings it
-    /// knows only those of hooks and questions that are under way. Others have to be told to it by
+    /// A copy for reading further entries, small however long the session is: of firings it knows
+    /// only those of hooks and questions in progress. Others have to be added by
     /// [`Timeline::recall`] before it reads an entry of theirs.
     #[must_use]
     pub fn small_copy(&self) -> Self {
@@ -86,18 +85,19 @@ impl Timeline {
         Self { state: self.state.small_copy(), parts, printed }
     }
 
-    /// Whether a firing had been seen when this small copy was made. If not, the copy reads of it itself.
+    /// Whether a firing had been seen when this small copy was made. If not, the copy reads about
+    /// it itself.
     #[must_use]
     pub fn had_seen(&self, firing: u64, copy: &Self) -> bool {
         self.state.firings.had_seen(firing, &copy.state.firings)
     }
 
-    /// Tells a small copy what is known of a firing here; `false` if it knows.
+    /// Adds a firing to a small copy; `false` if the copy has it already.
     pub fn recall(&self, firing: u64, copy: &mut Self) -> bool {
         self.state.firings.recall(firing, &mut copy.state.firings)
     }
 
-    /// What agents have used so far, in all and as far as they tell, those of children included.
+    /// The usage of all agents so far, as far as they report it, including children.
     pub fn used(&self) -> Option<Usage> {
         self.state.record.usage.map(Usage::from)
     }
@@ -169,7 +169,7 @@ impl Timeline {
     fn see_firing(&mut self, firing: u64, at: String, happened: FiringEvent, closed: Closed) {
         match happened {
             FiringEvent::Fired { event, key, .. } => self.see_fired(firing, at, &event, key),
-            // More are under way than can be: the oldest counts as cut off.
+            // More are in progress than possible: the oldest counts as interrupted.
             FiringEvent::HookStarting { .. } => self.leave_hooks(closed.hooks, "cut_off"),
             FiringEvent::HookSkipped { hook, reason } => {
                 let status = Status::Skipped.as_str();
@@ -179,7 +179,7 @@ impl Timeline {
                 );
             }
             FiringEvent::HookReported { report } => {
-                // One in the background is told when it is reported as started, and at its end.
+                // A background hook is shown when it is reported as started, and at its end.
                 let open = self.state.hooks.iter().find(|open| open.is(firing, &report.id));
                 let ran = match report.status {
                     Status::Started => open,
@@ -210,7 +210,7 @@ impl Timeline {
                 self.parts.add(Deed::Child { event, hook, session, pipeline });
             }
             FiringEvent::ChildUsed { hook, stage, usage, .. } => {
-                // One that nothing waits for may outlive the piece of work, and is of none.
+                // A background hook may outlive the work item, and then belongs to none.
                 let mut hooks = self.state.hooks.iter();
                 let is_told = hooks.any(|open| open.is(firing, &hook) && !open.is_reported);
                 let execution = self.state.firings.execution_of(firing).filter(|_| is_told);
@@ -221,7 +221,7 @@ impl Timeline {
                 let verdict = Decision::from_record(&decision).verdict;
                 Deed::of_verdict(event, verdict).into_iter().for_each(|deed| self.parts.add(deed));
             }
-            // Details of what is told above.
+            // Details of the above.
             FiringEvent::HookRunning { .. }
             | FiringEvent::HookCommitting { .. }
             | FiringEvent::TakenUp { .. }
@@ -252,7 +252,7 @@ impl Timeline {
         self.state.firings.place(firing, self.parts.turn(), self.parts.execution());
     }
 
-    /// What was under way stays as it was.
+    /// Keeps what was in progress as it was.
     fn leave(&mut self, open: Closed, left: Left) {
         let (hook_status, question, iteration) = match left {
             Left::Running => ("running", QuestionState::Waiting, IterationState::Running),
@@ -275,7 +275,7 @@ impl Timeline {
         }
     }
 
-    /// Hooks that have not ended stay as they are.
+    /// Keeps hooks that have not ended as they are.
     fn leave_hooks(&mut self, mut open: Vec<RunningHook>, status: &'static str) {
         open.retain(|hook| !hook.is_reported);
         open.sort_by(|a, b| (a.firing, &a.id).cmp(&(b.firing, &b.id)));

@@ -1,8 +1,8 @@
-//! [`Account`]: what a child uses, told to its parent.
+//! [`Account`]: reports what a child uses to its parent.
 //!
-//! Whatever a turn of the child used, or of a session below it, is an entry of the parent's journal as
-//! well, and counts for its bounds. The two journals are two commits: what a crash has kept from the
-//! second one is made up for when the child is taken up.
+//! The usage of a turn of the child, or of a session below it, is an entry of the parent's journal
+//! as well, and counts for its limits. The two journals are two commits: if a crash prevents the
+//! second one, it is made when the child is resumed.
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use hookwright_events::{FiringEvent, RunEvent, Usage};
 
 use crate::session::{Recorder, Spending};
 
-/// Of one child.
 pub(super) struct Account {
     /// The child's session, and the stage of the parent that it counts for.
     pub(super) child: String,
     pub(super) stage: u32,
     pub(super) started_by: StartedBy,
-    /// The parent's.
+    /// The parent's journal.
     pub(super) recorder: Recorder,
     pub(super) spending: Spending,
 }
 
 impl Account {
-    /// The parent's observers, and one that takes note of what the child uses.
+    /// The parent's observers, and one that notes what the child uses.
     pub(super) fn observers(self: Arc<Self>) -> Vec<Observer> {
         let mut observers = self.recorder.observers.clone();
         observers.push(Arc::new(move |event: &RunEvent| {
@@ -37,7 +36,7 @@ impl Account {
         observers
     }
 
-    /// Writes down that the child has used so much more.
+    /// Records further usage of the child.
     pub(super) fn add(&self, usage: Usage) {
         self.spending.add(self.stage, Some(&usage));
         let used = FiringEvent::ChildUsed {
@@ -46,7 +45,7 @@ impl Account {
             stage: self.stage,
             usage,
         };
-        // A parent that cannot write anything down ends for that by itself.
+        // A parent that cannot write its journal ends because of that.
         let _ = self.recorder.write_in(self.started_by.firing, used);
     }
 }

@@ -1,12 +1,12 @@
-//! A stage that works off a queue: one execution after the other, until nothing is left to do.
+//! A stage with a queue: one execution after the other, until the queue is empty.
 //!
 //! ```text
 //! execution:pre_start → execution:post_start → iterations → execution:pre_end → execution:post_end
 //! ```
 //!
-//! A piece of work is taken before anything is done about it, and what became of it is one commit with
-//! the entry that tells of it. A blocked `pre_start` leaves it undone and marks it blocked, a blocked
-//! `pre_end` makes it a failure; after a failure the next one follows.
+//! A work item is taken before anything is done about it, and its result is committed together with
+//! the entry that reports it. A blocked `pre_start` leaves it undone and marks it blocked; a
+//! blocked `pre_end` makes it a failure. After a failure the next one follows.
 
 use hookwright_events::firing_key::{ExecutionEvent, Occasion};
 use hookwright_events::{
@@ -23,12 +23,12 @@ use crate::plan::{Reason, Until};
 use crate::queue::without_nul;
 
 impl Way {
-    /// Works a stage's queue off; returns why it ended.
+    /// Works through a stage's queue; returns why it ended.
     pub(super) async fn work_off(&mut self) -> Result<Reason, EarlyEnd> {
         let stage = self.position.stage_number();
         loop {
             if let Some(reason) = self.is_enough() {
-                // Those behind the last iteration were blocked, and are not asked about again.
+                // Items after the last iteration were blocked, and are not asked about again.
                 if let Some(past) = self.history.stages_ended.get(&stage) {
                     self.position.executions = past.executions;
                 }
@@ -46,7 +46,7 @@ impl Way {
         }
     }
 
-    /// Does one piece of work more, although the stage has ended. Whether there was one.
+    /// Does one more work item, although the stage has ended. Returns whether there was one.
     pub(super) async fn work_on(&mut self) -> Result<bool, EarlyEnd> {
         if !matches!(self.stage_bounds().until, Until::Queue { .. }) {
             return Ok(false);
@@ -56,12 +56,13 @@ impl Way {
         Ok(true)
     }
 
-    /// The next piece of work, if there is one.
+    /// The next work item, if there is one.
     async fn next_item(&mut self) -> Result<Option<WorkItem>, EarlyEnd> {
-        // What was put back is for another session; this one would take it again and again.
+        // Items that were put back are for another session; this one would take them again and
+        // again.
         let put_back = self.history.put_back(self.position.stage_number());
-        // Where the session has cost as much as it may, a piece of work is left where it is, and no hook
-        // hears of it.
+        // If the cost limit is reached, the work item stays in the queue, and no hook is fired for
+        // it.
         let too_costly = self.cost_reached();
         let unless = too_costly.map(|reason| EarlyEnd::Paused { cause: PauseCause::Cost, reason });
         match self.ask(Step::TakeItem { put_back, unless: unless.clone() }).await? {
@@ -74,8 +75,8 @@ impl Way {
         }
     }
 
-    /// The first line that is new; else the first that was done and is printed all the same, since
-    /// there is more to do about it. One that failed or was blocked is not tried again.
+    /// The first line that is new; else the first that was done and is still printed, since there
+    /// is more to do about it. One that failed or was blocked is not tried again.
     fn next_line(&self, lines: &[String]) -> Option<WorkItem> {
         let tried = self.history.tried(self.position.stage_number());
         let is_new = |line: &&String| !tried.contains_key(line.as_str());
@@ -91,7 +92,7 @@ impl Way {
         })
     }
 
-    /// All about one piece of work.
+    /// Runs one execution, from `pre_start` to `post_end`.
     async fn execution(&mut self, item: WorkItem) -> Result<(), EarlyEnd> {
         self.position.executions += 1;
         self.position.item = Some(item.clone());
@@ -107,7 +108,7 @@ impl Way {
         if let Some(begun) = self.left_to_another(&item).await? {
             let reason = "another session has taken it".to_owned();
             self.end_item(0, (ItemState::Open, Some(reason))).await?;
-            // Those numbers are used up: hooks and the agent have heard of them.
+            // Those numbers are used up: hooks and the agent have seen them.
             self.position.iteration = self.position.iteration.max(begun);
             return Ok(());
         }
@@ -146,8 +147,8 @@ impl Way {
         self.fire(Point::Execution { event, stage, execution }, json!({}), with).await
     }
 
-    /// The last iteration that was begun for a piece of work, if that was cut off and another session
-    /// has taken it since.
+    /// The last iteration that was begun for a work item, if it was interrupted and another session
+    /// has taken the item since.
     async fn left_to_another(&mut self, item: &WorkItem) -> Result<Option<u32>, EarlyEnd> {
         let place = self.position.place();
         let past = self.history.items.get(&place);
@@ -162,7 +163,7 @@ impl Way {
         }
     }
 
-    /// The iterations for a piece of work: until it is done, has failed, or has had as many as it may.
+    /// The iterations for a work item: until it is done, has failed, or has reached its limit.
     async fn iterations_for_item(&mut self) -> Result<(), EarlyEnd> {
         let Until::Queue { per_item, .. } = self.stage_bounds().until else {
             unreachable!("only queues have pieces of work")
@@ -178,7 +179,7 @@ impl Way {
             work.note_result(&end.result);
             work.is_last = is_last;
             let iterations = work.iterations;
-            // What was recorded is gone through as it was, whatever the bounds are by now.
+            // Recorded iterations are replayed, whatever the limits are now.
             if self.position.iteration < known {
                 continue;
             }
@@ -190,7 +191,7 @@ impl Way {
                 "stop" => true,
                 _ => iterations >= per_item || self.is_closed_by_agent().await?,
             };
-            // A bound that is reached with the last iteration has cut nothing.
+            // A limit that is reached with the last iteration has cut nothing.
             let is_cut = !is_over || end.result.out_of_time;
             self.position.work.cut_by = bound.filter(|_| is_cut);
             if is_over || bound.is_some() {
@@ -200,7 +201,7 @@ impl Way {
         }
     }
 
-    /// Which bound of the loop is reached, whatever was recorded.
+    /// The limit of the loop that is reached, ignoring the record.
     fn bound_reached(&self) -> Option<Reason> {
         if self.position.out_of_time || self.is_late() {
             return Some(Reason::MaxRuntime);
@@ -209,8 +210,8 @@ impl Way {
         (self.position.iteration >= most).then_some(Reason::MaxIterations)
     }
 
-    /// What becomes of a piece of work whose iterations are over: what they have led to, what the agent
-    /// has said itself, and what hooks say.
+    /// Decides the state of a work item after its iterations: by their result, by what the agent
+    /// reported itself, and by hooks.
     async fn judge(&mut self) -> Result<(ItemState, Option<String>), EarlyEnd> {
         let mut end = self.position.work.end();
         if let (ItemState::Done, Some((state, reason))) = (end.0, self.said_by_agent(end.0).await?)
@@ -230,7 +231,7 @@ impl Way {
         Ok(end)
     }
 
-    /// Writes down what became of a piece of work, once; returns what is written.
+    /// Records the end of a work item, once; returns what is recorded.
     async fn end_item(
         &mut self,
         iterations: u32,
@@ -250,7 +251,7 @@ impl Way {
         Ok(end)
     }
 
-    /// The task that the session works on, if its work is a task, and its end is not recorded.
+    /// The task that the session works on, if its work item is a task without a recorded end.
     fn open_task(&self) -> Option<TaskId> {
         let item = self.position.item.as_ref().filter(|item| item.source == WorkSource::Tasks)?;
         let past = self.history.items.get(&self.position.place());
@@ -265,14 +266,14 @@ impl Way {
         }
     }
 
-    /// Whether the agent has said itself what becomes of the task it works on.
+    /// Whether the agent itself has closed the task that it works on.
     async fn is_closed_by_agent(&mut self) -> Result<bool, EarlyEnd> {
         let Some(task) = self.open_task() else { return Ok(false) };
         let (_, is_ours) = self.look_at(task).await?;
         Ok(!is_ours)
     }
 
-    /// What the agent has said about the task it worked on, where that is something else than done.
+    /// The state that the agent gave the task it worked on, if it is not done.
     async fn said_by_agent(
         &mut self,
         end: ItemState,
@@ -289,8 +290,8 @@ impl Way {
         })
     }
 
-    /// Asks the hooks of `task:complete` about the task that is done with this execution, unless they were
-    /// asked. Returns why it is not.
+    /// Asks the hooks of `task:complete` about the task of this execution, unless they were asked
+    /// before. Returns why it is not completed.
     async fn ask_to_complete(&mut self) -> Result<Option<String>, EarlyEnd> {
         let Some(task) = self.open_task() else { return Ok(None) };
         let (stage, execution) = (self.position.index(), self.position.executions);

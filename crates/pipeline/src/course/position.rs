@@ -9,7 +9,6 @@ use crate::history::History;
 use crate::limits::{CHANGED_FILES_MAX, EARLIER_OUTPUTS_MAX};
 use crate::plan::Reason;
 
-/// Where a session is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Position {
     /// The stage, from 0; `None` before the first one.
@@ -18,45 +17,45 @@ pub(crate) struct Position {
     pub(crate) iteration: u32,
     /// The latest iterations of the stage that ended; each has an output.
     pub(crate) outputs: Vec<u32>,
-    /// What the last iteration failed with, if it did.
+    /// The error of the last iteration, if it failed.
     pub(crate) error: Option<String>,
-    /// Pieces of work that were taken from the stage's queue.
+    /// Work items that were taken from the stage's queue.
     pub(crate) executions: u32,
-    /// The piece of work that is being done.
+    /// The current work item.
     pub(crate) item: Option<WorkItem>,
-    /// What the iterations for it have led to.
+    /// The result of its iterations so far.
     pub(crate) work: ItemWork,
-    /// What becomes of it, and why.
+    /// Its state at the end, and why.
     pub(crate) item_end: Option<(ItemState, Option<String>)>,
     /// Iterations of all stages.
     pub(crate) iterations: u32,
     /// The decision of the last iteration.
     pub(crate) last_decision: Option<String>,
-    /// What the agent said last that it has done.
+    /// The agent's last summary.
     pub(crate) last_summary: String,
     pub(super) stops_in_a_row: u32,
     pub(super) errors_in_a_row: u32,
     /// The stage's time is over.
     pub(super) out_of_time: bool,
-    /// What the stage took before `since`: in earlier processes what its agents took.
+    /// The stage's time before `since`: for earlier processes, the time of its agents.
     pub(super) spent: Duration,
-    /// The working time at which the stage began or went on.
+    /// The working time at which the stage began or was continued.
     pub(super) since: Duration,
 }
 
-/// What the iterations for a piece of work have led to.
+/// The result of the iterations for a work item.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ItemWork {
     pub(crate) iterations: u32,
-    /// What they changed, at most [`CHANGED_FILES_MAX`].
+    /// The changed files, at most [`CHANGED_FILES_MAX`].
     pub(crate) files: BTreeSet<String>,
-    /// The agent that did the last of it.
+    /// The agent of the last iteration.
     pub(crate) provider: Option<String>,
-    /// What it failed with.
+    /// The failure, if there was one.
     pub(super) failure: Option<String>,
-    /// The bound that was reached in the middle of it.
+    /// The limit that was reached in the middle of it.
     pub(super) cut_by: Option<Reason>,
-    /// Nothing more may be tried after it.
+    /// No further iteration may follow.
     pub(super) is_last: bool,
 }
 
@@ -66,12 +65,11 @@ impl Position {
         Self { last_decision, ..Self::default() }
     }
 
-    /// The stage's place in the list, once there is one.
+    /// The stage's index in the list, once there is one.
     pub(crate) fn index(&self) -> usize {
         self.stage.unwrap_or(0)
     }
 
-    /// A turn of the stage.
     pub(crate) fn turn(&self, iteration: u32) -> TurnName {
         TurnName { stage: self.stage_number(), iteration }
     }
@@ -101,7 +99,7 @@ impl Position {
             _ => 0,
         };
         self.outputs.push(self.iteration);
-        // Those before are named at the end of the stage.
+        // Earlier ones are named at the end of the stage.
         if self.outputs.len() > EARLIER_OUTPUTS_MAX as usize {
             self.outputs.remove(0);
         }
@@ -119,7 +117,7 @@ impl ItemWork {
         self.failure.clone_from(&result.error);
     }
 
-    /// What becomes of the piece of work if nothing objects, and why.
+    /// The state of the work item if nothing objects, and why.
     pub(super) fn end(&self) -> (ItemState, Option<String>) {
         match (&self.failure, self.cut_by) {
             (_, Some(reason)) => (

@@ -1,7 +1,8 @@
 //! Replay: what the journal answers in place of the driver.
 //!
-//! The course of a resumed session asks for the same steps as that of a new one. A step whose outcome is
-//! recorded is answered here, so the first step that reaches the driver is where the session was cut off.
+//! The course of a resumed session asks for the same steps as that of a new one. A step whose
+//! outcome is recorded is answered here, so the first step that reaches the driver is where the
+//! session was interrupted.
 
 use hookwright_events::{RunEventKind, SessionEvent, Verdict};
 
@@ -9,14 +10,14 @@ use super::step::{Decided, Happening, LeftFiring, Resumed, Step};
 use super::way::Way;
 
 impl Way {
-    /// What came of a step, if the journal says so.
+    /// The result of a step, if the journal has it.
     pub(super) fn recorded(&self, step: &Step) -> Option<Happening> {
         let (stage, execution) = self.position.place();
         let item = |execution| self.history.items.get(&(stage, execution));
         Some(match step {
             Step::Fire(fire) => {
                 let verdict = self.history.decided(&fire.key)?.clone();
-                // What those hooks had to say to the agent is in the history as well.
+                // The history also has what those hooks said to the agent.
                 let (is_answered, aborted_by_task) = (false, None);
                 Happening::Decided(Decided { verdict, is_answered, aborted_by_task })
             }
@@ -36,7 +37,7 @@ impl Way {
         })
     }
 
-    /// The record of a beginning or an end, unless the journal has it.
+    /// The record of a start or an end, unless the journal has it.
     pub(super) fn unless_recorded(&self, happened: SessionEvent) -> Vec<RunEventKind> {
         let is_recorded = match &happened {
             SessionEvent::StageStarted { index, .. } => self.history.stages_started.contains(index),
@@ -46,7 +47,7 @@ impl Way {
         Vec::from_iter((!is_recorded).then(|| happened.into()))
     }
 
-    /// How the session begins: as a new one, or with what an earlier process left to be done.
+    /// How the session starts: as a new one, or with what an earlier process left to do.
     pub(super) fn first_step(&mut self) -> Step {
         if self.history.last == 0 {
             return Step::Begin;

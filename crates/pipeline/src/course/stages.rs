@@ -1,4 +1,4 @@
-//! One stage: iterations until it is enough.
+//! One stage: its iterations until it ends.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::history::PastTurn;
 use crate::limits::ERRORS_IN_A_ROW_MAX;
 use crate::plan::{Reason, Until};
 
-/// What came of an iteration and the hooks behind it.
+/// The result of an iteration and of the hooks after it.
 pub(super) struct IterationEnd {
     pub(super) result: TurnResult,
-    /// Hooks want the session to go on after its error, or did so before.
+    /// Hooks want the session to continue after its error, or did so before.
     pub(super) is_answered: bool,
     /// It had failed when the session ended, and the session was resumed since.
     pub(super) is_forgiven: bool,
@@ -58,10 +58,10 @@ impl Way {
         Ok(reason)
     }
 
-    /// Why the stage has had enough, if it has.
+    /// Why the stage ends, if it does.
     pub(super) fn is_enough(&self) -> Option<Reason> {
         let position = &self.position;
-        // A stage that has ended stays as it ended, also if its loop says something else by now.
+        // A stage that has ended stays ended, even if its loop has changed.
         if let Some(past) = self.history.stages_ended.get(&position.stage_number()) {
             return (position.iteration >= past.iterations).then_some(past.reason);
         }
@@ -99,7 +99,7 @@ impl Way {
         self.measured.worked.saturating_sub(self.position.since)
     }
 
-    /// From here on the stage's time does not run, until it goes on.
+    /// Stops the stage's clock until it continues.
     pub(super) fn spend(&mut self) {
         self.position.spent += self.elapsed();
         self.position.since = self.measured.worked;
@@ -130,18 +130,18 @@ impl Way {
         Ok(IterationEnd { result, is_answered, is_forgiven })
     }
 
-    /// The hooks before a turn, and the turn. Returns what came of it, and the record of that, which has
-    /// still to be written together with what follows.
+    /// The hooks before a turn, and the turn. Returns the result and its record, which is yet to be
+    /// written together with what follows.
     async fn new_turn(
         &mut self,
         name: TurnName,
         past: &mut PastTurn,
     ) -> Result<(TurnResult, Vec<RunEventKind>), EarlyEnd> {
         self.carry_out(Step::PassGate).await?;
-        // One that is done again starts again: its hooks prepare it and speak to the agent.
+        // A repeated iteration starts again: its hooks prepare it and speak to the agent.
         let start = self.iteration_point(IterationEvent::Start, past.redone);
         self.fire(start, json!({}), Vec::new()).await?;
-        // An iteration that failed when the session ended is done again, and told why.
+        // An iteration that failed when the session ended is repeated, and the agent is told why.
         let is_again = past.failed_before.is_some();
         if is_again {
             self.position.error = past.failed_before.take();
@@ -159,7 +159,8 @@ impl Way {
         Point::Iteration { event, stage, iteration, redone }
     }
 
-    /// Fires what follows a turn, in the commit of its end. Whether hooks want to go on after an error.
+    /// Fires the events after a turn, in the commit of its end. Returns whether hooks want to
+    /// continue after an error.
     async fn after_turn(
         &mut self,
         redone: u32,
@@ -182,10 +183,10 @@ impl Way {
         Ok(decided.is_answered)
     }
 
-    /// Ends the session after an iteration that failed, unless hooks want it to go on.
+    /// Ends the session after a failed iteration, unless hooks want it to continue.
     pub(super) fn fail_unless_answered(&self, end: &IterationEnd) -> Result<(), EarlyEnd> {
         let Some(error) = &end.result.error else { return Ok(()) };
-        // The end of the time is a bound like the others, not a failure of the session.
+        // The end of the time is a limit like the others, not a failure of the session.
         if end.is_forgiven || end.result.out_of_time {
             return Ok(());
         }
@@ -197,7 +198,7 @@ impl Way {
         Ok(())
     }
 
-    /// So many errors in a row end a session whatever else would go on.
+    /// This many errors in a row end a session in any case.
     pub(super) fn fail_after_too_many(&self, error: &str) -> Result<(), EarlyEnd> {
         let times = self.position.errors_in_a_row;
         if times >= ERRORS_IN_A_ROW_MAX {

@@ -1,4 +1,4 @@
-//! What goes into a course, and what comes out of it.
+//! The input and output of a course.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use serde_json::Value;
 use crate::history::{Again, LeftTask};
 use crate::pending_output::Last;
 
-/// What the session does next. Each step is answered with the happening behind the arrow, or with
+/// What the session does next. Each step is answered with the happening after the arrow, or with
 /// [`Happening::Left`].
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Begin a new session → `Ready`.
+    /// Start a new session → `Ready`.
     Begin,
-    /// Go on with what was under way beside the course → `Ready`.
+    /// Resume what ran beside the course → `Ready`.
     Resume(Resumed),
-    /// Write this in the journal → `Done`.
+    /// Journal this → `Done`.
     Write(RunEventKind),
     /// Fire an event → `Decided`.
     Fire(EventToFire),
-    /// Wait before the next step as long as a person wants that → `Done`.
+    /// Wait as long as a person holds the session → `Done`.
     PassGate,
     /// Wait between iterations → `Done`.
     Wait(Duration),
     /// Wait for agents → `Done`.
     Pause {
-        /// Until when, in milliseconds since 1970.
+        /// The end, in milliseconds since 1970.
         until: i64,
         cause: PauseCause,
         reason: String,
@@ -44,32 +44,32 @@ pub(crate) enum Step {
     Attempt(TurnAttempt),
     /// The agent of the last attempt could not work, and another attempt follows → `Done`.
     GiveTurnUp(GivenUp),
-    /// The last attempt counts; read what came of it → `TurnEnded`.
+    /// The last attempt counts; read its result → `TurnEnded`.
     EndTurn,
-    /// Take the next piece of work of the stage's queue → `Item`, or `Lines` if it is a command.
+    /// Take the next work item of the stage's queue → `Item`, or `Lines` if it is a command.
     TakeItem {
-        /// Those that are left to other sessions.
+        /// Items that are left to other sessions.
         put_back: Arc<HashSet<String>>,
-        /// How the session is left if there is one.
+        /// How the session ends early if there is one.
         unless: Option<EarlyEnd>,
     },
-    /// Take a piece of work again that was cut off → `Retaken`.
+    /// Take an interrupted work item again → `Retaken`.
     RetakeItem(WorkItem),
-    /// Look at the task that the session works on → `TaskSeen`.
+    /// Read the task that the session works on → `TaskSeen`.
     LookAtTask(TaskId),
     /// Ask the hooks of `task:complete`, and complete the task → `TaskAsked`.
     CompleteTask { task: TaskId, occasion: Occasion },
-    /// Write what became of a piece of work → `ItemEnded`.
+    /// Record the end of a work item → `ItemEnded`.
     EndItem { state: ItemState, reason: Option<String>, iterations: u32 },
-    /// Add this to what the agent is told next → `Done`.
+    /// Add this to the agent's next prompt → `Done`.
     Tell(String),
     /// Serve requests for tasks, and wait for the hooks of tasks that are being completed → `Done`.
     AwaitTasks,
     /// Accept no more requests for tasks → `Done`.
     CloseDesk,
-    /// Look whether a hook of a task wants the session to end → `TaskAborted`.
+    /// Check whether a hook of a task wants the session to end → `TaskAborted`.
     LookForAbort,
-    /// Note what the agent does not get any more, for this reason → `Done`.
+    /// Note the output that will not be delivered, for this reason → `Done`.
     NoteUndelivered(&'static str),
     /// Interrupt everything that runs, so that only the last hooks run → `Done`.
     InterruptAll,
@@ -83,24 +83,24 @@ pub(crate) enum Step {
     Finished { status: SessionStatus, reason: String },
 }
 
-/// What a resumed session goes on with, beside its course.
+/// What a resumed session resumes beside its course.
 #[derive(Debug)]
 pub(crate) struct Resumed {
-    /// How often it was resumed, this time included.
+    /// How often it was resumed, including this time.
     pub(crate) time: u32,
-    /// Hooks that were waited for and did not succeed where the session was ended.
+    /// Hooks that were awaited and did not succeed where the session was ended.
     pub(crate) failed_at_ends: Vec<String>,
-    /// Firings that it does not come to again, although some of their hooks have not ended.
+    /// Firings that it does not reach again, although some of their hooks have not ended.
     pub(crate) background: Vec<LeftFiring>,
-    /// Tasks whose completion was cut off.
+    /// Tasks whose completion was interrupted.
     pub(crate) tasks: Vec<LeftTask>,
 }
 
-/// A firing that was cut off.
+/// An interrupted firing.
 #[derive(Debug)]
 pub(crate) struct LeftFiring {
     pub(crate) key: FiringKey,
-    /// The key of the firing in whose stage it was fired: its own, or that of the hook's firing.
+    /// The key of the firing that determines its stage: its own, or that of the hook's firing.
     pub(crate) above: FiringKey,
     pub(crate) past: PastFiring,
 }
@@ -109,13 +109,13 @@ pub(crate) struct LeftFiring {
 #[derive(Debug)]
 pub(crate) struct EventToFire {
     pub(crate) key: FiringKey,
-    /// What is known of this firing, if it was cut off.
+    /// What is known of this firing, if it was interrupted.
     pub(crate) past: Option<Box<PastFiring>>,
     /// What is left to do at this point, if hooks have ended the session there before.
     pub(crate) again: Option<Again>,
-    /// Data of the event that follow from the course.
+    /// Data of the event that the course knows.
     pub(crate) data: Value,
-    /// Is written in the same commit.
+    /// Written in the same commit.
     pub(crate) with: Vec<RunEventKind>,
 }
 
@@ -125,9 +125,9 @@ pub(crate) struct TurnTask {
     pub(crate) name: TurnName,
     /// It delivers what hooks reported after the last iteration.
     pub(crate) is_final_delivery: bool,
-    /// It failed when the session ended, and is done again.
+    /// It failed when the session ended, and is repeated.
     pub(crate) is_again: bool,
-    /// What the turn before failed with, for a delivery without an iteration.
+    /// The error of the turn before, for a delivery without an iteration.
     pub(crate) error: Option<String>,
     /// What is left of the stage's time.
     pub(crate) time_left: Option<Duration>,
@@ -136,14 +136,14 @@ pub(crate) struct TurnTask {
 /// An attempt at a turn.
 #[derive(Debug)]
 pub(crate) struct TurnAttempt {
-    /// The agent, by its place in the stage's list.
+    /// The agent, by its index in the stage's list.
     pub(crate) agent: usize,
-    /// It could not work when it was asked last.
+    /// It could not work when it was last asked.
     pub(crate) was_refused: bool,
     /// From 1.
     pub(crate) number: u32,
     pub(crate) time_left: Option<Duration>,
-    /// Tells that another agent works from now on.
+    /// Reports that another agent works from now on.
     pub(crate) change: Option<RunEventKind>,
 }
 
@@ -156,14 +156,14 @@ pub(crate) struct GivenUp {
     pub(crate) until: Option<i64>,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// The session is ready to begin, or to go on.
+    /// The session is ready to start, or to be resumed.
     Ready {
-        /// What was decided about tasks that were left.
+        /// The decisions about tasks that were left.
         tasks: Vec<(TaskFiring, Verdict)>,
-        /// Is written with the first event.
+        /// Written with the first event.
         with: Vec<RunEventKind>,
         /// Why a hook of a task wants the session to end.
         aborted_by_task: Option<String>,
@@ -177,34 +177,34 @@ pub(crate) enum Happening {
     /// A turn has ended.
     TurnEnded {
         result: Box<TurnResult>,
-        /// Has still to be written, together with what follows.
+        /// Yet to be written, together with what follows.
         record: Box<RunEventKind>,
     },
-    /// The next piece of work, if there is one.
+    /// The next work item, if there is one.
     Item(Option<WorkItem>),
-    /// What the command of a queue prints, one piece of work a line.
+    /// The output of a queue's command, one work item per line.
     Lines(Vec<String>),
-    /// Whether the piece of work is the session's; otherwise another session has it.
+    /// Whether the work item belongs to the session; otherwise another session has it.
     Retaken(bool),
-    /// How far the task is, and whether it is still this session's.
+    /// The state of the task, and whether it still belongs to this session.
     TaskSeen { state: TaskState, is_ours: bool },
     /// Why the task is not completed, if it is not.
     TaskAsked { refused: Option<String>, aborted_by_task: Option<String> },
-    /// What is written about the end of a piece of work.
+    /// What is recorded about the end of a work item.
     ItemEnded { state: ItemState, reason: Option<String> },
     /// Why a hook of a task wants the session to end.
     TaskAborted(Option<String>),
-    /// Hooks in the background that were interrupted.
+    /// Background hooks that were interrupted.
     Settled(Vec<String>),
     /// The step could not be carried out, and the session ends early.
     Left(EarlyEnd),
 }
 
-/// What hooks have decided.
+/// The hooks' decision.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) verdict: Verdict,
-    /// Hooks want the session to go on after an error.
+    /// Hooks want the session to continue after an error.
     pub(crate) is_answered: bool,
     /// Why a hook of a task wants the session to end.
     pub(crate) aborted_by_task: Option<String>,
@@ -215,27 +215,29 @@ pub(crate) struct Decided {
 pub(crate) enum EarlyEnd {
     /// A hook ended the session.
     Aborted(String),
-    /// It went wrong.
     Failed(String),
     /// A person wants it to end, for this reason.
     Interrupted(String),
-    /// It cannot go on before a person has done something about it.
-    Paused { cause: PauseCause, reason: String },
+    /// It cannot continue before a person has acted.
+    Paused {
+        cause: PauseCause,
+        reason: String,
+    },
 }
 
-/// What the driver measures whenever it tells what happened.
+/// What the driver measures at every happening.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
-    /// How long the session has worked in this process. Pauses do not count.
+    /// How long the session has worked in this process, without pauses.
     pub(crate) worked: Duration,
     /// The time of day.
     pub(crate) time: String,
     /// Hook output waits for the agent.
     pub(crate) has_output: bool,
-    /// What to do about that output when all iterations are over.
+    /// What to do with that output after all iterations.
     pub(crate) last_output: Last,
-    /// In US dollars, with the sessions that its hooks started.
+    /// In US dollars, including the sessions that its hooks started.
     pub(crate) cost: f64,
-    /// The same of the current stage.
+    /// The same for the current stage.
     pub(crate) stage_cost: f64,
 }

@@ -1,15 +1,15 @@
-//! When all stages are over: what hooks reported after the last iteration is delivered, and hooks are
-//! asked whether the session may stop.
+//! After all stages: delivers what hooks reported after the last iteration, and asks hooks whether
+//! the session may stop.
 //!
 //! | what waits | what is done |
 //! |---|---|
-//! | nothing, or only news of what went well | nothing: an agent that has finished is not started again |
-//! | the failure of a hook, or anything about an iteration that failed | one iteration more, with its hooks; its result decides |
-//! | only raw output, of dialects that want it so | one prompt with it, which is no iteration |
+//! | nothing, or only news of a success | nothing: a finished agent is not started again |
+//! | the failure of a hook, or anything about a failed iteration | one more iteration, with its hooks; its result decides |
+//! | only raw output, of dialects that have it | one prompt with it, which is not an iteration |
 //!
-//! There is one delivery at most, also where `max_iterations` is reached. What hooks report after it is
-//! kept and told of, not delivered. What was begun is in the journal, so that a resumed session does it
-//! again or goes on behind it, and never begins another one.
+//! There is at most one delivery, even if `max_iterations` is reached. What hooks report after it
+//! is kept and noted, not delivered. A delivery that was begun is in the journal, so that a resumed
+//! session repeats it or continues after it, and never begins another one.
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::{Point, RunEventKind, SessionEvent, TurnEvent, TurnName, Verdict};
@@ -21,13 +21,13 @@ use crate::pending_output::Last;
 use crate::plan::Reason;
 
 impl Way {
-    /// Asks the hooks whether the session may stop. Each block is one more iteration, which gets the
-    /// reason in its prompt. How often it was asked goes on through resumes, so that no hook is asked
-    /// twice about the same stop.
+    /// Asks the hooks whether the session may stop. Each block is one more iteration, with the
+    /// reason in its prompt. The count continues through resumes, so that no hook is asked twice
+    /// about the same stop.
     pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), EarlyEnd> {
         let mut blocks = 0;
         loop {
-            // What a resumed session that has asked them already finds here came later.
+            // If a resumed session has already asked them, the output here came later.
             let came_further = self.history.has_asked_to_stop(blocks + 1);
             self.deliver(!came_further).await?;
             let data = json!({ "reason": reason.as_str(), "stop_hook_active": blocks > 0 });
@@ -43,7 +43,7 @@ impl Way {
             }
             self.position.since = self.measured.worked;
             if !self.work_on().await? {
-                // What was said to an iteration that has ended is not said again.
+                // What was said to a finished iteration is not said again.
                 let next = self.position.turn(self.position.iteration + 1);
                 if !self.history.has_ended(&next) {
                     let said = format!("The session must not stop yet: {why}");
@@ -56,13 +56,13 @@ impl Way {
         }
     }
 
-    /// What counts more than a hook that blocks the stop.
+    /// What overrides a hook that blocks the stop.
     fn cannot_go_on(&self, blocks: u32) -> Option<String> {
         let done = self.position.iteration;
         if self.stage_bounds().hard_max.is_some_and(|most| done >= most) {
             return Some("max_iterations is reached".to_owned());
         }
-        // What was begun is gone on with, however long it took until then.
+        // An iteration that was begun is continued, however long it took until then.
         let is_begun = self.history.last_begun(self.position.stage_number()) > done;
         if !is_begun && self.is_out_of_time() {
             return Some("max_runtime is reached".to_owned());
@@ -72,14 +72,14 @@ impl Way {
         })
     }
 
-    /// Whether `max_runtime` leaves the last stage nothing.
+    /// Whether `max_runtime` leaves no time for the last stage.
     fn is_out_of_time(&self) -> bool {
         let most = self.stage_bounds().max_runtime;
         self.position.out_of_time || most.is_some_and(|most| self.position.spent >= most)
     }
 
-    /// Delivers what hooks have reported since the session was asked to stop, also what comes of the tasks
-    /// that are completed until the desk is closed. Says what is not delivered.
+    /// Delivers what hooks have reported since the session was asked to stop, including hooks of
+    /// tasks that are completed until the desk is closed. Notes what is not delivered.
     pub(super) async fn deliver_the_rest(&mut self) -> Result<(), EarlyEnd> {
         self.deliver(true).await?;
         self.carry_out(Step::CloseDesk).await?;
@@ -88,7 +88,7 @@ impl Way {
             Happening::TaskAborted(reason) => self.leave_if(reason)?,
             other => unexpected(&other),
         }
-        // A session that is at its end already has said so before.
+        // A session that is already ending has noted it before.
         if self.history.is_at_its_end() {
             return Ok(());
         }
@@ -99,8 +99,8 @@ impl Way {
         self.carry_out(Step::NoteUndelivered(why)).await
     }
 
-    /// Delivers what hooks have reported since the last iteration, unless that was done before. What was
-    /// begun is always gone on with.
+    /// Delivers what hooks have reported since the last iteration, unless that was done before. A
+    /// delivery that was begun is always continued.
     async fn deliver(&mut self, may_begin: bool) -> Result<(), EarlyEnd> {
         self.carry_out(Step::AwaitTasks).await?;
         if self.is_delivered {
@@ -114,7 +114,7 @@ impl Way {
         if self.history.final_delivery.as_ref() == Some(&next) {
             return self.deliver_in_iteration().await;
         }
-        // If another iteration followed, what waits now came later.
+        // If another iteration followed, the output came later.
         if !may_begin || self.history.last_begun(next.stage) >= next.iteration {
             return Ok(());
         }
@@ -131,8 +131,8 @@ impl Way {
         }
     }
 
-    /// One iteration more. Its failure is that of the session, whatever hooks say about it: no prompt
-    /// follows that could deliver it.
+    /// One more iteration. Its failure fails the session, whatever hooks say: no further prompt
+    /// could deliver it.
     async fn deliver_in_iteration(&mut self) -> Result<(), EarlyEnd> {
         self.is_delivered = true;
         self.position.since = self.measured.worked;
@@ -149,11 +149,11 @@ impl Way {
         }
     }
 
-    /// One prompt without a word of ours, but for what the last iteration failed with. What comes of it
-    /// is recorded, and decides nothing.
+    /// One prompt without an added text, except for the error of the last iteration. Its result is
+    /// recorded, and decides nothing.
     async fn deliver_raw(&mut self, name: TurnName) -> Result<(), EarlyEnd> {
         self.is_delivered = true;
-        // It is told once, also if the session goes on because it shall not stop yet.
+        // It is told once, even if the session continues because a hook blocks the stop.
         let error = self.position.error.take();
         let past = self.history.turns.remove(&name).unwrap_or_default();
         if past.result.is_some() {

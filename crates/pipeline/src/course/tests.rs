@@ -1,4 +1,4 @@
-//! What a course does: what happens goes in, steps come out.
+//! The course as a table: happenings go in, steps come out.
 
 mod world;
 
@@ -24,7 +24,7 @@ fn within(steps: &[String]) -> Vec<&str> {
     steps[from..to.unwrap_or(steps.len())].iter().map(String::as_str).collect()
 }
 
-/// The steps behind the first stage.
+/// The steps after the first stage.
 fn behind(steps: &[String]) -> Vec<&str> {
     let from = steps.iter().position(|step| step == "stage:complete/0").expect("it ends");
     steps[from + 1..].iter().map(String::as_str).collect()
@@ -434,8 +434,8 @@ fn sessions() -> Vec<(World, StageBounds)> {
     ]
 }
 
-/// Without what a resumed session may do once more: wait, take a piece of work, attempt a turn, and
-/// prepare what the agent is told in it.
+/// Without the steps that a resumed session may repeat: wait, take a work item, attempt a turn, and
+/// prepare its prompt.
 fn told(steps: &[String]) -> Vec<&str> {
     let is_told = |step: &&str| {
         !["wait ", "take ", "agent ", "tell: "].iter().any(|again| step.starts_with(again))
@@ -444,7 +444,7 @@ fn told(steps: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_session_that_is_cut_off_anywhere_does_what_was_left_and_nothing_twice() {
+fn a_session_killed_anywhere_does_what_was_left_and_nothing_twice() {
     for (world, bounds) in sessions() {
         let mut whole = world.clone();
         let steps = whole.steps([bounds.clone()]);

@@ -1,9 +1,9 @@
 //! A turn: the first agent in the stage's list that can work does it.
 //!
-//! An agent that is rate-limited, out of quota, unauthorised or unreachable gives its turn to the next in
-//! the list, and is asked again when its time has come. When none can work, the session waits for the
-//! one that can soonest; where waiting would not help, it is left to a person, and so is a session that
-//! has cost as much as it may. Such a turn is no iteration, and no hook hears of an error.
+//! An agent that is rate-limited, out of quota, unauthorised or unreachable gives its turn to the
+//! next in the list, and is asked again at its time. If none can work, the session waits for the
+//! one that can soonest. If waiting would not help, or the cost limit is reached, the session
+//! pauses for a person. Such a turn is not an iteration, and no error event is fired.
 
 use hookwright_events::{
     FailureCause, PauseCause, RunEventKind, SessionEvent, TurnEvent, TurnResult, Usage,
@@ -15,7 +15,7 @@ use crate::availability::Choice;
 use crate::record::milliseconds;
 
 impl Way {
-    /// Lets an agent do the turn, however many have to be asked for it.
+    /// Lets an agent do the turn, however many have to be tried.
     pub(super) async fn let_agents_work(
         &mut self,
         task: TurnTask,
@@ -30,7 +30,7 @@ impl Way {
             number += 1;
             let name = &self.stage_bounds().agents[agent];
             let was_refused = self.history.availability.reason(name).is_some();
-            // A delivery that is no iteration may take as long as it takes.
+            // A delivery that is not an iteration has no time limit.
             let time_left = self.time_left().filter(|_| is_iteration);
             let attempt = TurnAttempt { agent, was_refused, number, time_left, change };
             let (given_up, usage) = match self.ask(Step::Attempt(attempt)).await? {
@@ -53,8 +53,8 @@ impl Way {
         }
     }
 
-    /// An agent that can work, as soon as there is one, by its place in the list. It is chosen before a
-    /// prompt is made: what hooks say while the session waits belongs into that.
+    /// An agent that can work, as soon as there is one, by its index in the list. It is chosen
+    /// before the prompt is built: output of hooks during the wait belongs into the prompt.
     async fn available(&mut self) -> Result<usize, EarlyEnd> {
         if let Some(reason) = self.cost_reached() {
             return Err(EarlyEnd::Paused { cause: PauseCause::Cost, reason });
@@ -71,7 +71,7 @@ impl Way {
         }
     }
 
-    /// Tells that another agent works than before, if that is so.
+    /// Reports a change of the agent, if there is one.
     fn change_to(&mut self, agent: usize) -> Option<RunEventKind> {
         let names = &self.bounds.stages[self.position.index()].agents;
         let to = names[agent].clone();
@@ -82,8 +82,9 @@ impl Way {
         Some(RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }))
     }
 
-    /// Whether the turn is another agent's now, or is done again later. A crash is a failed iteration, and
-    /// so is it when every agent is unauthorised: no wait fixes that, and hooks should hear of it.
+    /// Whether the turn goes to another agent, or is repeated later. A crash is a failed iteration.
+    /// So is a turn for which every agent is unauthorised: no wait fixes that, and hooks should
+    /// learn of it.
     fn gives_way(&mut self, agent: usize, given_up: &GivenUp) -> bool {
         let GivenUp { cause, reason, until } = given_up;
         if *cause == FailureCause::Crash {
@@ -94,14 +95,15 @@ impl Way {
         let availability = &mut self.history.availability;
         availability.refuse(&names[agent], *cause, reason, *until, now);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let is_hopeless = availability.all_are_shut_out(&names);
+        let is_hopeless = availability.all_unauthorised(&names);
         if is_hopeless {
             names.iter().for_each(|name| availability.has_worked(name));
         }
         !is_hopeless
     }
 
-    /// An agent has worked. Says once of each that its cost cannot be counted, if there is a bound to it.
+    /// Notes that an agent has worked. If there is a cost limit, notes once per agent that its cost
+    /// is unknown.
     async fn has_worked(&mut self, agent: usize, usage: Option<&Usage>) -> Result<(), EarlyEnd> {
         let stage = self.stage_bounds();
         let agent = stage.agents[agent].clone();
@@ -116,7 +118,7 @@ impl Way {
         self.carry_out(Step::Write(RunEventKind::Session(SessionEvent::Noted { note }))).await
     }
 
-    /// Why the session has cost as much as it may, if it has.
+    /// The reason, if the cost limit is reached.
     pub(super) fn cost_reached(&self) -> Option<String> {
         let stage = self.stage_bounds();
         let whose = match &self.bounds.stages[..] {

@@ -1,4 +1,4 @@
-//! [`Way`]: the way through a session, from its beginning to its end.
+//! [`Way`]: a session's course from beginning to end, as one async function.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::step::{Decided, EarlyEnd, EventToFire, Happening, Measured, Step};
 use crate::history::History;
 use crate::plan::{Plan, Reason, Stage, Until};
 
-/// The bounds of a session.
+/// The limits of a session.
 pub(super) struct SessionBounds {
     pub(super) stages: Vec<StageBounds>,
-    /// The session is left to a person when it has cost so many US dollars.
+    /// The session pauses for a person when it has cost this many US dollars.
     pub(super) max_cost: Option<f64>,
 }
 
-/// The bounds of a stage, see [`Stage`].
+/// The limits of a stage, see [`Stage`].
 #[derive(Debug, Clone)]
 pub(super) struct StageBounds {
     pub(super) name: String,
@@ -31,7 +31,6 @@ pub(super) struct StageBounds {
     pub(super) max_runtime: Option<Duration>,
     pub(super) max_cost: Option<f64>,
     pub(super) delay: Duration,
-    /// The names of its agents.
     pub(super) agents: Vec<String>,
 }
 
@@ -58,7 +57,6 @@ impl StageBounds {
     }
 }
 
-/// The way through a session.
 pub(super) struct Way {
     pub(super) bounds: SessionBounds,
     exchange: Arc<Exchange>,
@@ -67,9 +65,9 @@ pub(super) struct Way {
     pub(super) measured: Measured,
     /// Why a hook of a task wants the session to end, until an event was fired.
     aborted_by_task: Option<String>,
-    /// What hooks reported after the last iteration was delivered, or is not delivered any more.
+    /// What hooks reported after the last iteration was delivered, or will not be delivered.
     pub(super) is_delivered: bool,
-    /// Agents whose missing cost was noted.
+    /// Agents whose unknown cost was noted.
     pub(super) without_cost: Vec<String>,
 }
 
@@ -87,7 +85,7 @@ impl Way {
         }
     }
 
-    /// All of it.
+    /// Runs the whole course.
     pub(super) async fn go(mut self) -> Infallible {
         let told = self.exchange.told().await;
         let left = match self.take_in(told) {
@@ -100,7 +98,7 @@ impl Way {
         }
     }
 
-    /// All of the work; returns why it is enough.
+    /// Does all the work; returns why it ended.
     async fn work(&mut self) -> Result<Reason, EarlyEnd> {
         let begins = self.first_step();
         let (tasks, with) = match self.ask(begins).await? {
@@ -113,14 +111,14 @@ impl Way {
         for (firing, verdict) in tasks {
             self.history.note_decided(&firing, verdict);
         }
-        // A session that has ended begins once more: its hooks at `session:end` have run. One that was
-        // cut off just goes on.
+        // A session that has ended starts once more: its hooks at `session:end` have run. One that
+        // was killed just continues.
         let endings = self.history.endings;
         let source = if endings == 0 { "startup" } else { "resume" };
         self.fire(Point::SessionStart { endings }, json!({ "source": source }), with).await?;
         let mut reason = Reason::Completed;
         for index in 0..self.bounds.stages.len() {
-            // Of several stages that reached a bound the last one counts.
+            // Of several stages that reached a limit, the last one counts.
             match self.stage(index).await? {
                 Reason::Completed => {}
                 bound => reason = bound,
@@ -131,7 +129,7 @@ impl Way {
         Ok(reason)
     }
 
-    /// Fires an event, with these records in the same commit. An abort leaves the session.
+    /// Fires an event, with these records in the same commit. An abort ends the session.
     pub(super) async fn fire(
         &mut self,
         point: Point,
@@ -172,12 +170,12 @@ impl Way {
         Ok(decided)
     }
 
-    /// Leaves the session if a hook of a task wanted that.
+    /// Ends the session if a hook of a task wanted that.
     pub(super) fn leave_if(&self, aborted_by_task: Option<String>) -> Result<(), EarlyEnd> {
         aborted_by_task.map_or(Ok(()), |reason| Err(EarlyEnd::Aborted(reason)))
     }
 
-    /// Asks the driver to carry out a step that has no other answer than that it was done.
+    /// Asks the driver to carry out a step whose only answer is `Done`.
     pub(super) async fn carry_out(&mut self, step: Step) -> Result<(), EarlyEnd> {
         match self.ask(step).await? {
             Happening::Done => Ok(()),
@@ -185,7 +183,7 @@ impl Way {
         }
     }
 
-    /// Asks the driver to carry out a step, unless the journal has its outcome; returns what came of it.
+    /// Asks the driver to carry out a step, unless the journal has its outcome; returns the result.
     pub(super) async fn ask(&mut self, mut step: Step) -> Result<Happening, EarlyEnd> {
         if let Some(recorded) = self.recorded(&step) {
             return Ok(recorded);
@@ -213,13 +211,13 @@ impl Way {
         }
     }
 
-    /// The bounds of the current stage.
+    /// The limits of the current stage.
     pub(super) fn stage_bounds(&self) -> &StageBounds {
         &self.bounds.stages[self.position.index()]
     }
 }
 
-/// The driver has answered a step with what is no answer to it.
+/// The driver answered a step with a happening that does not fit.
 pub(super) fn unexpected(happening: &Happening) -> ! {
     panic!("this is no answer to the step: {happening:?}")
 }

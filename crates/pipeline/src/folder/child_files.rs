@@ -1,4 +1,4 @@
-//! What a session that a hook has started is given, and what it leaves: `inputs.json`, `output.json`.
+//! The input and output of a session that a hook has started: `inputs.json`, `output.json`.
 
 use hookwright_engine::limits::OUTPUT_BYTES_MAX;
 use serde_json::{Map, Value};
@@ -9,24 +9,24 @@ use super::{FolderError, SessionFolder};
 const INPUTS: &str = "inputs.json";
 const OUTPUT: &str = "output.json";
 
-/// What was found in the place of `output.json`.
+/// The result of reading `output.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChildOutput {
-    /// Nothing.
+    /// The file does not exist.
     Missing,
-    /// Something that cannot be used, and why.
+    /// It is invalid, and why.
     Broken(String),
     /// Any JSON.
     Read(Value),
 }
 
 impl SessionFolder {
-    /// What the session was given.
+    /// The file with the session's inputs.
     pub fn inputs(&self) -> std::path::PathBuf {
         self.path.join(INPUTS)
     }
 
-    /// Reads what the session was given; `None` if it is not there or is no JSON any more.
+    /// Reads the session's inputs; `None` if the file is missing or no longer valid JSON.
     pub fn read_inputs(&self) -> Result<Option<Map<String, Value>>, FolderError> {
         match self.read_json(INPUTS)? {
             ChildOutput::Read(Value::Object(inputs)) => Ok(Some(inputs)),
@@ -34,17 +34,18 @@ impl SessionFolder {
         }
     }
 
-    /// Writes what the session is given, for its user alone: it may carry a secret on purpose.
+    /// Writes the session's inputs, readable by its user only: they may contain a secret on
+    /// purpose.
     pub fn write_inputs(&self, inputs: &Map<String, Value>) -> Result<(), FolderError> {
         self.make(&[])?.replace_private(INPUTS, &json_of(inputs))
     }
 
-    /// Reads what the session has left.
+    /// Reads the session's output.
     pub fn read_child_output(&self) -> Result<ChildOutput, FolderError> {
         self.read_json(OUTPUT)
     }
 
-    /// Writes what the session leaves.
+    /// Writes the session's output.
     pub fn write_child_output(&self, output: &Value) -> Result<(), FolderError> {
         self.make(&[])?.replace(OUTPUT, &json_of(output))
     }

@@ -1,7 +1,7 @@
-//! [`OpenFolder`]: a folder that we hold open, and the few things we do with what is in it.
+//! [`OpenFolder`]: a folder that is held open, and the operations on its files.
 //!
-//! Everything goes by a plain name in an open folder, and no symbolic link is followed. So whoever
-//! exchanges folders for links while we work can't lead us elsewhere, on any Unix system.
+//! Every operation uses a plain name in an open folder, and no symbolic link is followed. So a
+//! process that replaces folders by links meanwhile can't redirect us, on any Unix system.
 //! (`openat2` could do the same in one step, but only on Linux, and old containers forbid it.)
 
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::FolderError;
 use crate::limits::WRITE_ATTEMPTS_MAX;
 
-/// What reading a file found.
+/// The result of reading a file.
 pub(super) enum Read {
     Missing,
     Whole(Vec<u8>),
@@ -27,7 +27,6 @@ pub(super) enum Read {
     NotAFile { found: &'static str },
 }
 
-/// A folder that we hold open.
 pub(super) struct OpenFolder {
     fd: OwnedFd,
     /// For messages.
@@ -37,13 +36,13 @@ pub(super) struct OpenFolder {
 /// Who may read a written file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// Whoever the user lets.
+    /// Determined by the user's umask.
     Usual,
-    /// The user alone: it may hold a secret.
+    /// The user only: it may contain a secret.
     UserAlone,
 }
 
-/// What to do with a file that is already there.
+/// What to do with an existing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existing {
     Replace,
@@ -65,9 +64,9 @@ impl OpenFolder {
         }
     }
 
-    /// The folder of this name, made if it is missing.
+    /// The folder of this name, made if missing.
     pub(super) fn make(&self, name: &str) -> Result<Self, FolderError> {
-        // As a rule it is there.
+        // Usually it exists.
         if let Some(folder) = self.enter(name)? {
             return Ok(folder);
         }
@@ -80,7 +79,7 @@ impl OpenFolder {
         self.enter(name)?.ok_or_else(missing)
     }
 
-    /// The folder of this name, if there is one.
+    /// The folder of this name, if it exists.
     pub(super) fn enter(&self, name: &str) -> Result<Option<Self>, FolderError> {
         let path = self.path.join(name);
         match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
@@ -105,12 +104,12 @@ impl OpenFolder {
         Ok(names)
     }
 
-    /// Whether a regular file of this name is there.
+    /// Whether it has a regular file of this name.
     pub(super) fn has_file(&self, name: &str) -> Result<bool, FolderError> {
         Ok(self.kind(name)? == Some(FileType::RegularFile))
     }
 
-    /// Writes a file whole, in place of the one that may be there.
+    /// Writes a whole file, replacing an existing one.
     pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         self.write(name, bytes, Existing::Replace, Readers::Usual)
     }
@@ -120,11 +119,11 @@ impl OpenFolder {
         self.write(name, bytes, Existing::Replace, Readers::UserAlone)
     }
 
-    /// Writes a file whole, unless there is one.
+    /// Writes a whole file, unless it exists.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         match self.kind(name)? {
             None => self.write(name, bytes, Existing::Leave, Readers::Usual),
-            // Whoever was killed right behind the naming left the other name.
+            // A process killed right after the naming left the other name.
             Some(FileType::RegularFile) => self.clean_up(name),
             Some(FileType::Symlink) => {
                 Err(FolderError::SymbolicLink { path: self.path.join(name) })
@@ -133,14 +132,14 @@ impl OpenFolder {
         }
     }
 
-    /// Reads a file, within a bound. Never waits: a pipe is no file.
+    /// Reads a file, within a limit. Never waits: a pipe is not a file.
     pub(super) fn read(&self, name: &str, bytes_max: u64) -> Result<Read, FolderError> {
         let problem = |problem| error("read", self.path.join(name), problem);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT) => return Ok(Read::Missing),
-            // What can't be opened may have a better reason in what it is: a link, a socket.
+            // Its kind may explain better why it can't be opened: a link, a socket.
             Err(cause) => {
                 return match self.kind(name)? {
                     Some(FileType::RegularFile) | None => Err(problem(cause)),
@@ -165,12 +164,12 @@ impl OpenFolder {
         }
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&self, name: &str) -> Result<(), FolderError> {
         faults::point("file is removed");
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            // Systems differ in what they say of a folder.
+            // Systems report different errors for a folder.
             Err(problem) => match self.kind(name) {
                 Ok(Some(FileType::Directory)) => {
                     Err(FolderError::NotAFile { path: self.path.join(name) })
@@ -180,12 +179,12 @@ impl OpenFolder {
         }
     }
 
-    /// Removes a file, or a folder with everything in it, if it is there.
+    /// Removes a file, or a folder with everything in it, if it exists.
     pub(super) fn remove_all(&self, name: &OsStr) -> Result<(), FolderError> {
         let problem = |problem| error("remove", self.path.join(name), problem);
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            // Systems differ in what they say of a folder.
+            // Systems report different errors for a folder.
             Err(Errno::ISDIR | Errno::PERM) => {}
             Err(cause) => return Err(problem(cause)),
         }
@@ -232,13 +231,13 @@ impl OpenFolder {
             faults::point("file named");
             match done {
                 Ok(()) => return Ok(()),
-                // Another writer took ours for a leftover. It is as much in the right as we are.
+                // Another writer removed ours as a leftover. Both may do so.
                 Err(Named::Gone) if attempt < WRITE_ATTEMPTS_MAX => attempt += 1,
                 Err(Named::Gone) => {
                     return Err(error("write", self.path.join(name), Errno::NOENT));
                 }
                 Err(Named::Problem(problem)) => {
-                    // Whatever it was, the folder stays clean. The first problem is the one to tell.
+                    // The folder stays clean in any case. The first error is reported.
                     let _ = self.remove(&unfinished);
                     return Err(self.write_error(name, problem));
                 }
@@ -246,11 +245,11 @@ impl OpenFolder {
         }
     }
 
-    /// Removes what writers of this file left when they were killed.
+    /// Removes what killed writers of this file left.
     fn clean_up(&self, name: &str) -> Result<(), FolderError> {
         for found in self.names()? {
             if let Some(found) = found.to_str().filter(|found| is_unfinished(found, name)) {
-                // A folder of such a name is not from us; it does no harm.
+                // A folder of such a name is not ours, and does no harm.
                 let _ = self.remove(found);
             }
         }
@@ -265,7 +264,7 @@ impl OpenFolder {
         });
         let fd = match rustix::fs::openat(&self.fd, unfinished, flags, mode) {
             Ok(fd) => fd,
-            // Someone planted it, or a dead process had our number. The next name is another one.
+            // Another process planted it, or a dead process had our number. The next name differs.
             Err(Errno::EXIST) => return Err(Named::Gone),
             Err(problem) => return Err(Named::Problem(problem.into())),
         };
@@ -278,14 +277,14 @@ impl OpenFolder {
         if existing == Existing::Leave {
             let linked = rustix::fs::linkat(&self.fd, unfinished, &self.fd, name, AtFlags::empty());
             match linked {
-                // Somebody else was quicker; then theirs stays.
+                // Another writer was faster; its file stays.
                 Ok(()) | Err(Errno::EXIST) => {
                     faults::point("file linked");
                     let _ = self.remove(unfinished);
                     return Ok(());
                 }
                 Err(Errno::NOENT) => return Err(Named::Gone),
-                // Not every file system knows links. It was not there a moment ago.
+                // Some file systems have no hard links. It did not exist a moment ago.
                 Err(_) => {}
             }
         }
@@ -308,14 +307,14 @@ impl OpenFolder {
 
 /// Why an unfinished file did not get its name.
 enum Named {
-    /// It is not there any more, or not ours.
+    /// It does not exist any more, or is not ours.
     Gone,
     Problem(io::Error),
 }
 
 const UNFINISHED: &str = ".unfinished";
 
-/// A name that no other writer has: not in this process, and not in another one that lives.
+/// A name that no other writer uses: not in this process, and not in another living one.
 fn unfinished_name(name: &str) -> String {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);

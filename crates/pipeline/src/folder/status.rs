@@ -1,8 +1,8 @@
-//! [`Status`]: `status.json`, what the agent says of its iteration.
+//! [`Status`]: `status.json`, the agent's answer about its iteration.
 //!
-//! The agent writes it, so anything may stand there: nothing, half a file, a pipe without a writer,
-//! a gigabyte. Reading never waits and never fails; it says what was found. What a missing or broken
-//! file means is the runner's to decide.
+//! The agent writes it, so it may be anything: missing, half a file, a pipe without a writer, a
+//! gigabyte. Reading never waits and never fails; it says what was found. The runner decides what a
+//! missing or invalid file means.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use super::FolderError;
 use super::open_folder::{OpenFolder, Read};
 use crate::limits::STATUS_BYTES_MAX;
 
-/// What stood in an agent's `status.json`. Fields we don't know are ignored.
+/// The content of an agent's `status.json`. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Status {
-    /// How to go on. The words are exactly `continue`, `stop` and `error`.
+    /// How to continue. The words are exactly `continue`, `stop` and `error`.
     #[serde(deserialize_with = "decision")]
     pub decision: Decision,
-    /// Why.
+    /// The agent's reason.
     #[serde(default, deserialize_with = "text_or_null")]
     pub reason: String,
     /// What was done, in a few sentences.
     #[serde(default, deserialize_with = "text_or_null")]
     pub summary: String,
-    /// With `error`: why the agent could not do the work at all. Then the turn is another agent's, or
-    /// it is done again later.
+    /// With `error`: why the agent could not work at all. The turn then goes to another agent, or
+    /// is repeated later.
     #[serde(default)]
     pub failure: Option<FailureCause>,
     /// When it may be asked again: ISO 8601, or seconds since 1970.
@@ -40,67 +40,67 @@ pub struct Status {
     /// What it used.
     #[serde(default, deserialize_with = "usage")]
     pub usage: Option<Usage>,
-    /// What it calls its own session.
+    /// The agent's name for its own session.
     #[serde(default)]
     pub agent_session: Option<String>,
 }
 
-/// How the agent wants to go on.
+/// How the agent wants to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// There is more to do.
     Continue,
     /// All is done.
     Stop,
-    /// It went wrong.
+    /// The iteration failed.
     Error,
 }
 
-/// What was found.
+/// The result of reading `status.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatusFile {
-    /// Nothing: the agent wrote none.
+    /// The agent wrote none.
     Missing,
-    /// Something that is no status.
+    /// It is invalid.
     Broken(BrokenStatus),
-    /// A status.
+    /// A valid status.
     Read(Box<Status>),
 }
 
-/// Why a `status.json` can't be understood.
+/// Why a `status.json` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenStatus {
-    /// Not even a file.
+    /// It is not a file.
     #[error("status.json is {found}, expected a file")]
     NotAFile {
         /// What it is: `a folder`, `a symbolic link`…
         found: &'static str,
     },
-    /// Too much for a status.
+    /// It is too large.
     #[error("status.json has {bytes} bytes, expected at most {bytes_max}")]
     TooBig {
-        /// Bytes it has.
+        /// The size in bytes.
         bytes: u64,
-        /// Bytes it may have.
+        /// The limit.
         bytes_max: u64,
     },
-    /// Nothing in it.
+    /// It is empty.
     #[error("status.json is empty, expected an object with `decision`")]
     Empty,
-    /// No JSON, or not of this shape.
+    /// It is not JSON, or not of this format.
     #[error("status.json:{line}:{column}: {why}")]
     NotUnderstood {
         /// What was found and what was expected.
         why: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// Where reading stopped, in bytes: at what was not understood or right behind it.
+        /// Where parsing stopped, in bytes: at the fault or right after it.
         column: usize,
     },
     /// It can't be read.
     #[error("status.json can't be read: {cause}")]
     Unreadable {
-        /// What the system says.
+        /// The system's error.
         cause: String,
     },
 }
@@ -125,7 +125,7 @@ impl StatusFile {
         }
     }
 
-    /// One whose folder cannot be opened.
+    /// A status whose folder cannot be opened.
     pub(crate) fn unreadable(error: &FolderError) -> Self {
         Self::Broken(BrokenStatus::Unreadable { cause: error.to_string() })
     }
@@ -146,7 +146,7 @@ pub(super) fn read(folder: &OpenFolder, name: &str) -> StatusFile {
 }
 
 fn understand(bytes: &[u8]) -> Result<Status, BrokenStatus> {
-    // Some editors put a byte order mark before everything.
+    // Some editors write a byte order mark.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
         return Err(BrokenStatus::Empty);

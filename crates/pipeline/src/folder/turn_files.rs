@@ -1,7 +1,8 @@
-//! What was said in a turn: the prompt, and what the agent printed while it worked.
+//! The texts of a turn: the prompt, and what the agent printed while it worked.
 //!
-//! `output.md` is what an agent leaves for later stages, and it may write that itself. These two files are
-//! for people who want to know what happened. Both are bounded, and neither has a secret in it.
+//! `output.md` is what an agent leaves for later stages, and it may write that itself. These two
+//! files are for people who want to know what happened. Both are bounded, and secrets are redacted
+//! in both.
 
 use std::path::Path;
 
@@ -17,13 +18,13 @@ use crate::record::SessionRecord;
 /// A turn of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnAt<'a> {
-    /// In whose folder its files are.
+    /// The iteration whose folder has its files.
     pub iteration: IterationAt<'a>,
-    /// Which turn in that folder.
+    /// The kind of turn in that folder.
     pub kind: TurnKind,
 }
 
-/// Which of the turns in an iteration's folder.
+/// The kinds of turns in an iteration's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnKind {
     /// The iteration itself.
@@ -33,7 +34,7 @@ pub enum TurnKind {
 }
 
 impl TurnKind {
-    /// The names of its files: what the agent was told, what it said.
+    /// The names of its files: the prompt, and what the agent said.
     fn files(self) -> [&'static str; 2] {
         match self {
             Self::Iteration => ["prompt.md", "said.md"],
@@ -42,16 +43,16 @@ impl TurnKind {
     }
 }
 
-/// What is kept of a turn; `None` where nothing is.
+/// The stored texts of a turn; `None` if there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnTexts {
-    /// What the agent was told.
+    /// The agent's prompt.
     pub prompt: Option<String>,
-    /// What it printed, both streams in the order in which it came.
+    /// The agent's output, both streams in the order in which it came.
     pub said: Option<String>,
 }
 
-/// As much of a prompt as is kept.
+/// The part of a prompt that is stored.
 pub(crate) fn kept_prompt(prompt: &str) -> String {
     let mut kept = Captured::default();
     kept.push(prompt.as_bytes(), PROMPT_KEPT_BYTES_MAX);
@@ -59,14 +60,14 @@ pub(crate) fn kept_prompt(prompt: &str) -> String {
 }
 
 impl OpenIteration {
-    /// Keeps what an agent is about to be told, and removes what an earlier attempt said.
+    /// Stores a prompt, and removes what an earlier attempt said.
     pub fn keep_prompt(&self, turn: TurnKind, prompt: &str) -> Result<(), FolderError> {
         let [prompt_file, said_file] = turn.files();
         self.0.remove(said_file)?;
         self.0.replace(prompt_file, prompt.as_bytes())
     }
 
-    /// Keeps what an agent said.
+    /// Stores what an agent said.
     pub fn keep_said(&self, turn: TurnKind, said: &str) -> Result<(), FolderError> {
         let [_, said_file] = turn.files();
         self.0.replace(said_file, said.as_bytes())
@@ -74,7 +75,7 @@ impl OpenIteration {
 }
 
 impl SessionFolder {
-    /// The folder of a session that is recorded; `None` if the record names none that could be one.
+    /// The folder of a recorded session; `None` if the record names no valid one.
     pub fn of_record(record: &SessionRecord) -> Option<Self> {
         let session: SessionName = record.name.parse().ok()?;
         let Some(folder) = &record.folder else {
@@ -94,7 +95,7 @@ impl SessionFolder {
         Ok(numbers.and_then(|numbers| numbers.last().copied()).unwrap_or(1))
     }
 
-    /// What is kept of a turn.
+    /// The stored texts of a turn.
     pub fn read_turn(&self, turn: TurnAt<'_>) -> Result<TurnTexts, FolderError> {
         let Some(folder) = self.open_iteration(turn.iteration)? else {
             return Ok(TurnTexts::default());

@@ -1,8 +1,8 @@
-//! Points at which a hook has ended the session, and what is left to be done there.
+//! Points at which a hook has ended the session, and what is left to do there.
 //!
-//! When the session is resumed, the hooks that have run at such a point don't run again, and those behind
-//! the one that ended it do. A question that was not answered with yes is asked again. All that is a firing
-//! of its own, whose key has a number behind that of the first.
+//! When the session is resumed, the hooks that have run at such a point don't run again, and those
+//! after the one that ended it do. A question that was not answered with yes is asked again. All
+//! that is a firing of its own, whose key is the first one's with a number appended.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use hookwright_events::{FiringEvent, FiringKey, Point, Status, Verdict};
 use super::History;
 use super::known::KnownFiring;
 
-/// What a firing left that has ended the session.
+/// What is left of a firing that ended the session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Aborted {
-    /// Hooks that have had their turn.
+    /// Hooks that had their turn.
     ran: Vec<String>,
-    /// Those of them that were waited for and did not succeed.
+    /// Those of them that were awaited and did not succeed.
     failed: Vec<String>,
 }
 
 impl Aborted {
-    /// What these records say, if this verdict ends the session.
+    /// Reads the records of a firing, if its verdict ends the session.
     pub(super) fn from_records(verdict: &Verdict, records: &[FiringEvent]) -> Option<Self> {
         if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
             return None;
@@ -51,40 +51,40 @@ impl Aborted {
     }
 }
 
-/// Whether a hook was passed because another one has ended the session.
+/// Whether a hook was passed over because another one ended the session.
 fn is_for_an_end(reason: &str, ran: &[String]) -> bool {
     let by = reason.strip_suffix(" aborted").or_else(|| reason.strip_suffix(" ended the session"));
     by.is_some_and(|by| ran.iter().any(|hook| hook == by))
 }
 
-/// What is left to be done at a point at which the session was ended.
+/// What is left to do at a point at which the session was ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Again {
     /// How often it was ended there.
     times: u32,
-    /// Hooks that have had their turn.
+    /// Hooks that had their turn.
     pub(crate) ran: Vec<String>,
-    /// Those of them that were waited for and did not succeed.
+    /// Those of them that were awaited and did not succeed.
     pub(crate) failed: Vec<String>,
-    /// The point comes once more by itself, with all its hooks.
+    /// The point is reached again anyway, with all its hooks.
     pub(crate) fires_anew: bool,
 }
 
 impl History {
-    /// What is left of the firing with this key, and the key under which that is fired, if hooks there
-    /// have ended the session.
+    /// What is left of the firing with this key, and the key for firing that, if hooks there have
+    /// ended the session.
     pub(crate) fn again_at(&self, key: &FiringKey) -> Option<(FiringKey, &Again)> {
         let again = self.again.get(key)?;
         let times = if again.fires_anew { 0 } else { again.times };
         Some((FiringKey { again: times, ..key.clone() }, again))
     }
 
-    /// Hooks that were waited for and did not succeed where the session was ended.
+    /// Hooks that were awaited and did not succeed where the session was ended.
     pub(crate) fn failed_at_ends(&self) -> impl Iterator<Item = &str> {
         self.again.values().flat_map(|again| &again.failed).map(String::as_str)
     }
 
-    /// What ended the session does not end it again when it is resumed.
+    /// Makes sure that what ended the session does not end it again when it is resumed.
     pub(super) fn leave_behind(&mut self) {
         let mut ended: Vec<(u64, FiringKey, Aborted)> = Vec::new();
         for (key, known) in &mut self.firings_by_key {
@@ -105,7 +105,8 @@ impl History {
 
 fn note(all: &mut HashMap<FiringKey, Again>, point: Point, aborted: Aborted) {
     let Aborted { ran, failed } = aborted;
-    // A session that has ended begins once more when it is resumed, and asks anew whether it may stop.
+    // A session that has ended starts once more when it is resumed, and asks again whether it may
+    // stop.
     let anew = match point {
         Point::SessionStart { endings } => Some(Point::SessionStart { endings: endings + 1 }),
         Point::SessionStop { time } => Some(Point::SessionStop { time }),

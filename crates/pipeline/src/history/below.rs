@@ -1,5 +1,5 @@
-//! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key that
-//! names the hook, is resumed with it, and is remembered until the hook was reported.
+//! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key
+//! that names the hook, is resumed with it, and is remembered until the hook was reported.
 
 use hookwright_engine::PastFiring;
 use hookwright_events::{FiringEvent, FiringKey, RunEventKind};
@@ -8,7 +8,7 @@ use super::History;
 use super::unfinished::UnfinishedRun;
 
 impl History {
-    /// Takes note of a firing by a hook.
+    /// Notes a firing by a hook.
     pub(super) fn note_below(&mut self, key: &FiringKey) {
         if let Some((firing, hook)) = key.fired_by() {
             let below = self.below.entry(firing).or_default();
@@ -22,7 +22,7 @@ impl History {
         below.is_some_and(|below| below.iter().any(|(_, known)| known == key))
     }
 
-    /// A hook was reported: what it has fired is not resumed with it any more.
+    /// Notes that a hook was reported: its firings are no longer resumed with it.
     pub(super) fn release_below(&mut self, firing: u64, hook: &str) {
         let Some(mut below) = self.below.remove(&firing) else { return };
         below.retain(|(by, key)| {
@@ -40,8 +40,8 @@ impl History {
         }
     }
 
-    /// Takes note of hooks of a firing without a key: it is never resumed, but what it left running is
-    /// ended.
+    /// Notes hooks of a firing without a key: it is never resumed, but processes that it left
+    /// running are ended.
     pub(super) fn note_without_key(&mut self, firing: u64, happened: &FiringEvent) {
         match happened {
             FiringEvent::HookStarting { hook, run_id: Some(run_id), .. } => {
@@ -74,7 +74,8 @@ impl History {
         Some(PastFiring::new(number, records).with_below(below))
     }
 
-    /// The key of the firing in whose stage this one was fired: its own, or that of the hook's firing.
+    /// The key of the firing that determines the stage of this one: its own, or that of the hook's
+    /// firing.
     pub fn key_above<'a>(&'a self, key: &'a FiringKey) -> &'a FiringKey {
         let above = key.fired_by().and_then(|(firing, _)| self.keys.get(&firing));
         above.unwrap_or(key)

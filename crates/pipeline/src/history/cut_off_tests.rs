@@ -56,7 +56,7 @@ fn keys(history: &mut History) -> Vec<String> {
 }
 
 #[test]
-fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_more_later() {
+fn an_interrupted_session_whose_last_hooks_were_killed_has_ended_and_ends_once_more_later() {
     let mut history = history(vec![
         (1, fired("closing/user:interrupt/0/interrupted-0")),
         (1, decided()),
@@ -65,13 +65,13 @@ fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_
     ]);
     assert_eq!(history.endings, 1);
     assert_eq!(history.unfinished_runs(), ["run-of-goodbye"]);
-    // What was under way is done again; the real end has a firing of its own.
+    // Work in progress is repeated; the real end has a firing of its own.
     assert_eq!(keys(&mut history), ["closing/session:end/0/interrupted-0"]);
     assert_eq!(known(&mut history, "closing/session:end/1/completed"), "begin");
 }
 
 #[test]
-fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_were() {
+fn the_last_hooks_of_a_session_that_was_not_interrupted_are_resumed() {
     let mut history =
         history(vec![(1, fired("closing/session:end/0/completed")), (1, starting("goodbye"))]);
     assert_eq!(history.endings, 0);
@@ -204,7 +204,7 @@ fn reported(hook: &str) -> RunEventKind {
 }
 
 #[test]
-fn what_a_hook_has_fired_is_taken_up_with_the_hook_until_that_was_reported() {
+fn a_firing_by_a_hook_is_resumed_with_the_hook_until_that_was_reported() {
     let below = "1/hooks/iteration:complete#0#1/git:post_commit";
     let told = vec![
         (1, fired("iteration:complete/2/1")),
@@ -215,11 +215,11 @@ fn what_a_hook_has_fired_is_taken_up_with_the_hook_until_that_was_reported() {
         (2, reported("notify")),
         (2, decided()),
     ];
-    // The hook was cut off: what it fired comes with it, and is not taken up twice.
+    // The hook was interrupted: its firing is resumed with it, and not twice.
     let mut cut_off = history(told.clone());
     assert_eq!(keys(&mut cut_off), Vec::<String>::new());
     assert_eq!(known(&mut cut_off, "iteration:complete/2/1"), "take up");
-    // The hook was reported: what it left in the background goes on by itself, in the same stage.
+    // The hook was reported: its background hooks continue by themselves, in the same stage.
     let over = [(1, reported("hooks/iteration:complete#0")), (1, decided())];
     let mut reported = history([&told[..], &over].concat());
     assert_eq!(
@@ -272,7 +272,7 @@ fn a_run_commits_from_its_announcement_to_its_end() {
     assert_eq!(commits.unfinished_runs(), ["run-of-commit", "run-of-other"]);
     told.push((1, ended));
     assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
-    // Tried again, it has announced nothing so far.
+    // Retried, it has announced nothing so far.
     told.push((1, starting("commit")));
     assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
     told.extend([(1, committing("commit")), (1, reported("commit"))]);

@@ -1,11 +1,11 @@
-//! What the end of a session means for what comes after it, when it is resumed.
+//! What the end of a session means when it is resumed.
 //!
 //! | the session | when it is resumed |
 //! |---|---|
-//! | failed | does the iteration that failed again, from `iteration:start` on |
-//! | was aborted by a hook | goes on behind that hook, with the other hooks of that point; a question is asked again |
+//! | failed | repeats the failed iteration, from `iteration:start` on |
+//! | was aborted by a hook | continues after that hook, with the other hooks of that point; a question is asked again |
 //! | was aborted at its end | comes to the same end |
-//! | was interrupted at work | goes on with what was under way |
+//! | was interrupted at work | continues with the work in progress |
 //! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
 
 use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
@@ -13,8 +13,8 @@ use hookwright_events::{FiringKey, Point, SessionStatus};
 
 use super::{History, PastItem};
 
-/// Whether this is the key of the last event of a session that has done its work, also where it is
-/// fired again for what a hook has kept from running.
+/// Whether this is the key of the last event of a completed session, also if it is fired again for
+/// hooks that were kept from running.
 pub(super) fn is_completed_end(key: &FiringKey) -> bool {
     let (event, status) = (ClosingEvent::SessionEnd, SessionStatus::Completed);
     matches!(key.point, Point::Closing { event: e, status: s, .. } if (e, s) == (event, status))
@@ -28,8 +28,8 @@ impl History {
         !self.is_interrupted && self.firings_by_key.contains_key(&end.into())
     }
 
-    /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
-    /// up its work goes on, and it ends once more later.
+    /// An interrupted session whose last hooks were killed has still ended: when it is resumed, its
+    /// work continues, and it ends once more later.
     pub(crate) fn end_interrupted(&mut self) {
         if self.is_interrupted {
             self.end(SessionStatus::Interrupted);
@@ -44,10 +44,10 @@ impl History {
         self.redo_last(status);
     }
 
-    /// What ended the session then does not end it again when it is resumed.
+    /// Makes sure that what ended the session does not end it again when it is resumed.
     fn forgive(&mut self) {
         self.leave_behind();
-        // Nothing came of it yet, so it is asked anew.
+        // It had no effect yet, so it is asked again.
         if let Some(key) = self.asked_to_stop.take() {
             self.firings_by_key.remove(&key);
         }
@@ -57,7 +57,7 @@ impl History {
         }
     }
 
-    /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
+    /// Repeats the last iteration if it failed: it had no result, and nothing came after it.
     fn redo_last(&mut self, status: SessionStatus) {
         let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
         let Some((name, last)) = iterations.next_back() else { return };
@@ -65,7 +65,7 @@ impl History {
         if ended.is_some_and(|stage| name.iteration <= stage.iterations) {
             return;
         }
-        // What became of a piece of work is settled.
+        // The end of a work item is final.
         let is_settled =
             |past: &PastItem| past.ended.is_some() && past.last_iteration >= name.iteration;
         let mut items = self.items.range((name.stage, 0)..=(name.stage, u32::MAX));
@@ -91,8 +91,7 @@ impl History {
             last.redone += 1;
             last.failed_before = Some(error);
             last.is_forgiven = false;
-            // It gets again what it was given; the hooks at its start run again and speak for
-            // themselves.
+            // It gets the same output again; the hooks at its start run again and add their own.
             if let Some((_, mut given)) = self.failed_with.take_if(|(failed, _)| failed == name) {
                 given.forget_start();
                 self.pending.put_before(given);

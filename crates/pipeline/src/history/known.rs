@@ -1,36 +1,35 @@
-//! [`KnownFiring`]: what a journal says of one firing.
+//! [`KnownFiring`]: what a journal says about one firing.
 
 use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, Verdict};
 
 use super::aborts::Aborted;
 
-/// A firing.
 #[derive(Debug, Default)]
 pub(super) struct KnownFiring {
     pub(super) number: u64,
-    /// All that is still needed of its decision; what it had to say waits with the rest.
+    /// The part of its decision that is still needed; its output waits with the rest.
     pub(super) verdict: Option<Verdict>,
-    /// What was recorded, until nothing is left to be done about it.
+    /// Its records, until nothing is left to do about it.
     pub(super) records: Vec<FiringEvent>,
     /// Hooks that started and were not reported.
     pub(super) open: Vec<String>,
-    /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
-    /// was decided without them is not decided: nothing came of it.
+    /// Hooks that an interrupt ended or kept from starting. They must still run, and a decision
+    /// made without them does not count: it had no effect.
     pub(super) cut: Vec<String>,
     /// Its hooks had something to say to the agent.
     pub(super) survives: bool,
-    /// What it left to be done when it has ended the session.
+    /// What it left to do when it ended the session.
     pub(super) aborted: Option<Aborted>,
     /// The stage in which a task was completed.
     pub(super) stage_of_task: Option<String>,
 }
 
-/// Why dispatch passes hooks after an interrupt.
+/// The reason with which dispatch passes over hooks after an interrupt.
 const INTERRUPTED: &str = "interrupted";
 
 impl KnownFiring {
-    /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
-    /// firing it is as if the session had been cut off there.
+    /// Notes the effect of an interrupt. Returns whether the record is then done with: for the
+    /// firing it is as if the session had been killed there.
     pub(super) fn is_of_interrupt(&mut self, happened: &FiringEvent) -> bool {
         match happened {
             FiringEvent::HookEnded {

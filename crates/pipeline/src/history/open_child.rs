@@ -5,18 +5,19 @@ use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, Usage};
 
 use super::History;
 
-/// A child that is to be resumed.
+/// A child to resume.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenChild {
     pub(crate) session: String,
     /// The stage that it counts for, from 1.
     pub(crate) stage: u32,
-    /// What its parent knows that it used.
+    /// What its parent knows of its usage.
     pub(crate) used: Usage,
 }
 
 impl History {
-    /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
+    /// Notes a child. It belongs to its hook until that has ended by itself; one that an interrupt
+    /// ended is resumed.
     pub(super) fn note_child(&mut self, firing: u64, happened: &FiringEvent) {
         match happened {
             FiringEvent::HookSpawned { hook, session, .. } => {
@@ -36,7 +37,7 @@ impl History {
         }
     }
 
-    /// What a child uses is used by the session, in the stage in which the child was started.
+    /// Counts a child's usage for the session, in the stage in which the child was started.
     pub(super) fn add_child_usage(&mut self, of: (u64, String), stage: u32, usage: Usage) {
         self.add_usage(stage, Some(usage));
         self.usage_of_children = Some(self.usage_of_children.unwrap_or_default().and(usage));

@@ -1,4 +1,4 @@
-//! What a session's journal says of tasks that it completed, or was about to.
+//! What a session's journal says about tasks that it completed, or was about to.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,31 @@ use hookwright_events::{FiringKey, TaskId, Verdict};
 
 use super::History;
 
-/// A task whose completion was cut off.
+/// A task whose completion was interrupted.
 #[derive(Debug)]
 pub struct LeftTask {
-    /// Which firing is to be done.
+    /// The firing to resume.
     pub firing: TaskFiring,
     /// What is known of it, if it had begun.
     pub past: Option<PastFiring>,
-    /// The stage in which it was asked for.
+    /// The stage in which it was requested.
     pub stage: Option<String>,
 }
 
 impl History {
-    /// Firings of tasks that are to be resumed, oldest first: those without a decision, and those
-    /// that follow one which lets the task pass.
+    /// Firings of tasks to resume, oldest first: those without a decision, and those that follow
+    /// one which lets the task pass.
     pub fn left_tasks(&mut self) -> Vec<LeftTask> {
         let left = self.left_firings();
         left.into_iter().map(|(before, firing)| self.left_task(&before, firing)).collect()
     }
 
-    /// The tasks that these are about.
+    /// The tasks of these firings.
     pub fn tasks_left(&self) -> Vec<TaskId> {
         self.left_firings().into_iter().map(|(_, firing)| firing.task).collect()
     }
 
-    /// Each with the key of what is known of it: its own, or that of the firing before it.
+    /// Each with the key under which it is known: its own, or that of the firing before it.
     fn left_firings(&self) -> Vec<(FiringKey, TaskFiring)> {
         let mut left = Vec::new();
         for (key, known) in &self.firings_by_key {
@@ -60,7 +60,7 @@ impl History {
         LeftTask { firing, past, stage }
     }
 
-    /// How often somebody asked for each task to be completed.
+    /// How often the completion of each task was requested.
     pub fn task_times(&self) -> HashMap<TaskId, u32> {
         let mut times = HashMap::new();
         for firing in self.firings_by_key.keys().filter_map(FiringKey::task) {
@@ -72,7 +72,7 @@ impl History {
         times
     }
 
-    /// What was decided about a task that is completed on this occasion.
+    /// The decision about a task that is completed on this occasion.
     pub fn decided_task(&self, task: TaskId, occasion: Occasion) -> Option<&Verdict> {
         let parts = [TaskHooks::Whole, TaskHooks::Before].into_iter();
         parts
@@ -83,14 +83,14 @@ impl History {
             .next()
     }
 
-    /// Notes what was decided when a firing was resumed.
+    /// Notes the decision of a resumed firing.
     pub fn note_decided(&mut self, firing: &TaskFiring, verdict: Verdict) {
         if let Some(known) = self.firings_by_key.get_mut(&FiringKey::from(*firing)) {
             known.verdict = Some(verdict);
         }
     }
 
-    /// Why a hook of a task that was completed has ended the session, where nothing came of it yet.
+    /// Why a hook of a completed task has ended the session, if that had no effect yet.
     pub fn aborted_by_task(&self) -> Option<&str> {
         let of_tasks = self.firings_by_key.iter().filter(|(key, _)| key.task().is_some());
         of_tasks.into_iter().find_map(|(_, known)| match &known.verdict {

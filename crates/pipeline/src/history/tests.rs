@@ -1,4 +1,4 @@
-//! Journals, told event by event, and what is left to do behind them.
+//! Journals, event by event, and what is left to do after them.
 
 use hookwright_events::{
     EventName, FailureCause, FiringEvent, Outcome, Output, ProcessOutcome, Report, SessionEvent,
@@ -11,7 +11,7 @@ use crate::availability::Choice;
 use crate::pending_output::Last;
 use hookwright_events::firing_key::Occasion;
 
-/// A journal on its way.
+/// A journal under construction.
 #[derive(Default)]
 struct Told {
     history: History,
@@ -145,7 +145,7 @@ pub(super) fn known(history: &mut History, key: &str) -> &'static str {
 }
 
 #[test]
-fn a_firing_is_begun_taken_up_or_known() {
+fn a_firing_is_new_resumed_or_known() {
     let mut history = Told::default()
         .fires("iteration:complete/0/1")
         .starts("a")
@@ -207,12 +207,12 @@ fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_ag
         .session_ends(SessionStatus::Failed)
         .read();
     assert!(redone.final_delivery == Some(turn(2)) && !redone.has_ended(&turn(2)));
-    // It gets again what it got.
+    // It gets the same output again.
     assert_eq!(redone.pending.last(), Last::Failure);
 }
 
 #[test]
-fn a_turn_that_was_cut_off_keeps_its_attempts_and_its_marker() {
+fn an_interrupted_turn_keeps_its_attempts_and_its_marker() {
     let history = Told::default().turn_starts(1, 1).turn_starts(1, 2).read();
     assert_eq!(history.turns[&turn(1)].attempts, 2);
     assert_eq!(history.unfinished_runs(), ["turn 1/2"]);
@@ -221,7 +221,7 @@ fn a_turn_that_was_cut_off_keeps_its_attempts_and_its_marker() {
 }
 
 #[test]
-fn what_an_interrupt_cut_off_is_still_to_be_done() {
+fn what_an_interrupt_ended_is_still_to_be_done() {
     let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
         hook: "c".into(),
         reason: "interrupted".into(),
@@ -243,7 +243,7 @@ fn what_an_interrupt_cut_off_is_still_to_be_done() {
 }
 
 #[test]
-fn a_background_hook_that_an_interrupt_ended_is_taken_up() {
+fn a_background_hook_that_an_interrupt_ended_is_resumed() {
     let mut history = Told::default()
         .fires("iteration:complete/0/1")
         .starts("slow")
@@ -287,10 +287,10 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
             .fires("iteration:error/0/1")
             .decides(&pipes("fix it"))
     };
-    // The recovery prompt is what comes next.
+    // The recovery prompt comes next.
     let history = failed(Told::default()).session_ends(SessionStatus::Interrupted).read();
     assert!(history.has_ended(&turn(1)));
-    // The stage went on to its end.
+    // The stage continued to its end.
     let ended = RunEventKind::Session(SessionEvent::StageEnded {
         stage: "a".into(),
         index: 1,
@@ -351,7 +351,7 @@ fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
     let twice = ends(once, "iteration:complete/0/1/again-1");
     let (key, _) = twice.history.again_at(&FiringKey::parse(point)).expect("it was ended there");
     assert_eq!(key.to_string(), "iteration:complete/0/1/again-2");
-    // What comes once more by itself has all its hooks.
+    // A point that is reached again anyway has all its hooks.
     let started = ends(Told::default(), "session:start/0");
     assert!(started.history.again_at(&FiringKey::parse("session:start/0")).is_none());
     let (key, again) =
@@ -409,7 +409,7 @@ fn left(told: &mut Told) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_task_whose_hooks_were_cut_off_is_taken_up_and_one_that_was_decided_is_not() {
+fn a_task_whose_hooks_were_interrupted_is_resumed_and_a_decided_one_is_not() {
     let blocked = Verdict::Block { reason: "no".into() };
     let blocked = Decision { verdict: blocked, ..Decision::default() };
     let mut told = Told::default()
@@ -443,7 +443,7 @@ fn hooks_that_come_after_the_fact_are_not_lost_between_the_decision_and_their_st
 }
 
 #[test]
-fn what_was_decided_about_a_task_of_an_execution_stands_and_an_abort_is_obeyed_once() {
+fn a_decision_about_a_task_of_an_execution_is_kept_and_an_abort_is_obeyed_once() {
     let occasion = Occasion::Execution { stage: 0, execution: 1 };
     let verdict = Verdict::Abort { reason: "broken".into() };
     let decision = Decision { verdict: verdict.clone(), ..Decision::default() };
@@ -497,7 +497,7 @@ fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
 }
 
 #[test]
-fn what_a_child_used_counts_for_the_stage_that_started_it_and_is_known_when_it_is_taken_up() {
+fn what_a_child_used_counts_for_the_stage_that_started_it_and_is_known_when_it_is_resumed() {
     let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
     let starts = |index| {
         RunEventKind::Session(SessionEvent::StageStarted {

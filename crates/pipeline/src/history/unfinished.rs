@@ -1,4 +1,4 @@
-//! What was started and has no recorded end: after a crash it may still run.
+//! Runs without a recorded end: after a crash they may still be alive.
 
 use hookwright_events::FiringEvent;
 
@@ -15,7 +15,7 @@ pub(super) struct UnfinishedRun {
 }
 
 impl History {
-    /// The markers of everything that was started and has no recorded end.
+    /// The markers of all runs without a recorded end.
     pub fn unfinished_runs(&self) -> Vec<String> {
         let turns = self.turns.values().filter_map(|turn| turn.unfinished.clone());
         let hooks = self.firings_by_key.values().flat_map(|known| {
@@ -30,7 +30,7 @@ impl History {
         turns.chain(hooks).chain(without_key).collect()
     }
 
-    /// Those among them that have announced a commit: git may be at work.
+    /// Those that have announced a commit: git may be at work.
     pub fn committing_runs(&self) -> Vec<String> {
         let with_key = self.firings_by_key.values().flat_map(|known| {
             let runs = known.open.iter().filter_map(|hook| last_run(known, hook));
@@ -40,8 +40,8 @@ impl History {
         with_key.chain(without_key.map(|run| run.run_id.clone())).collect()
     }
 
-    /// Sessions that hooks have started, each behind the marker of its hook. Everything that such a session
-    /// starts carries that marker too.
+    /// Child sessions, each with the marker of its hook. Everything that such a session starts
+    /// carries that marker too.
     pub(crate) fn runs_with_child(&self) -> Vec<(String, String)> {
         let run_of = |of: &(u64, String)| match self.keys.get(&of.0) {
             Some(key) => Some(last_run(self.firings_by_key.get(key)?, &of.1)?.run_id),

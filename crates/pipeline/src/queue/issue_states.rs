@@ -1,11 +1,13 @@
-//! [`IssueStates`]: what became of a project's issues, in the store. An issue without a record is open.
+//! [`IssueStates`]: the states of a project's issues, in the store. An issue without a record is
+//! open.
 //!
-//! A session takes an issue by writing its name into the record, so that no two work on the same one.
-//! Whether that session still runs is known by its lease: what a dead one has taken is open to others.
+//! A session takes an issue by writing its name into the record, so that no two work on the same
+//! one. Its lease tells whether that session still runs: issues of a dead session are open to
+//! others.
 //!
-//! Records of issues that may be taken wait in lanes (`hookwright_store`, `queue.rs`): `open/FOLDER//` has
-//! those that were opened again, `by/FOLDER//SESSION/` those that a session works on. So the next one is
-//! found without reading the others.
+//! Records of issues that may be taken wait in lanes (`hookwright_store`, `queue.rs`):
+//! `open/FOLDER//` has those that were reopened, `by/FOLDER//SESSION/` those that a session works
+//! on. So the next one is found without reading the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,16 +30,16 @@ pub struct IssueStates {
     project: String,
 }
 
-/// What is known of an issue.
+/// The stored state of an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueRecord {
-    /// Of this shape: 1.
+    /// The version of this format: 1.
     pub version: u32,
-    /// Its folder, from the root.
+    /// The issue's folder, relative to the root.
     pub folder: String,
-    /// Its number.
+    /// The issue's number.
     pub number: u64,
-    /// What it was called then.
+    /// The title at that time.
     pub title: String,
     /// What became of it.
     pub state: IssueState,
@@ -46,7 +48,7 @@ pub struct IssueRecord {
     pub reason: Option<String>,
     /// The session that worked on it last.
     pub session: String,
-    /// Since when it is so, ISO 8601 in UTC.
+    /// The time of this state, ISO 8601 in UTC.
     pub at: String,
 }
 
@@ -81,18 +83,18 @@ impl From<ItemState> for IssueState {
 /// A record, and the version of it that was read.
 #[derive(Debug, Clone)]
 pub struct KeptIssue {
-    /// What is known.
+    /// The stored record.
     pub record: IssueRecord,
     version: u64,
 }
 
 impl IssueStates {
-    /// Those of a project.
+    /// The states of a project's issues.
     pub fn new(store: Arc<dyn Store>, project: &str) -> Self {
         Self { store, project: project.to_owned() }
     }
 
-    /// What is known of the issues of all folders, by folder and number.
+    /// The records of all folders, by folder and number.
     pub fn all(&self) -> Result<BTreeMap<(String, u64), KeptIssue>, StoreError> {
         let filter = self.all_records();
         let mut known = BTreeMap::new();
@@ -121,7 +123,7 @@ impl IssueStates {
         Ok(states)
     }
 
-    /// The first record of an open issue of a folder, by number, of those that are `wanted`.
+    /// The first record of an open issue of a folder, by number, among those that are `wanted`.
     pub(crate) fn first_open(
         &self,
         folder: &IssueFolder,
@@ -130,7 +132,8 @@ impl IssueStates {
         self.first_of(&open_lane(folder.shown()), wanted)
     }
 
-    /// The first record of an issue that this session or a dead one works on, of those that are `wanted`.
+    /// The first record of an issue that this session or a dead one works on, among those that are
+    /// `wanted`.
     pub(crate) fn first_left(
         &self,
         folder: &IssueFolder,
@@ -172,13 +175,13 @@ impl IssueStates {
         Ok(None)
     }
 
-    /// What is known of one issue.
+    /// The record of one issue.
     pub fn get(&self, folder: &IssueFolder, number: &str) -> Result<Option<KeptIssue>, StoreError> {
         let record = self.store.get(Kind::Issue, &self.key(folder.shown(), number))?;
         Ok(record.as_ref().and_then(kept))
     }
 
-    /// Takes an issue for a session; `false` if another one was faster or has it.
+    /// Takes an issue for a session; `false` if another session was faster or has it.
     pub fn take(
         &self,
         folder: &IssueFolder,
@@ -202,7 +205,7 @@ impl IssueStates {
         }
     }
 
-    /// Whether a session may take an issue of which this is known.
+    /// Whether a session may take an issue with this record.
     pub fn is_free(&self, record: &IssueRecord, session: &str) -> Result<bool, StoreError> {
         match record.state {
             IssueState::Open => Ok(true),
@@ -212,8 +215,8 @@ impl IssueStates {
         }
     }
 
-    /// What has to be written when an item is over, for a commit with whatever tells of it. Nothing
-    /// if somebody else has said meanwhile what becomes of it.
+    /// The record to write at the end of an item, in one commit with the entry that reports it;
+    /// `None` if another process has changed its state meanwhile.
     pub fn put_end(
         &self,
         folder: &IssueFolder,
@@ -230,7 +233,7 @@ impl IssueStates {
         Ok(is_ours.then(|| self.put(&record, known.as_ref())))
     }
 
-    /// Opens an issue again.
+    /// Reopens an issue.
     pub fn reopen(&self, kept: &KeptIssue, now: &str) -> Result<(), StoreError> {
         let mut commit = Commit::synced();
         let record = IssueRecord {
@@ -295,7 +298,7 @@ fn record(
     }
 }
 
-/// Where the record of an issue waits for its turn, if it does.
+/// The place where an issue's record waits for its turn, if it does.
 fn place(record: &IssueRecord) -> Option<Queued> {
     let lane = match record.state {
         IssueState::Open => open_lane(&record.folder),
@@ -305,12 +308,12 @@ fn place(record: &IssueRecord) -> Option<Queued> {
     Some(Queued { lane, rank: i64::try_from(record.number).unwrap_or(i64::MAX) })
 }
 
-/// The lane of issues that were begun and are open again. No folder has two slashes in a row.
+/// The lane of issues that were begun and reopened. No folder has two slashes in a row.
 fn open_lane(folder: &str) -> String {
     format!("open/{folder}//")
 }
 
-/// What the lanes of issues begin with that sessions work on.
+/// The prefix of the lanes of issues that sessions work on.
 fn lanes_of_sessions(folder: &str) -> String {
     format!("by/{folder}//")
 }

@@ -1,5 +1,5 @@
-//! The session's side of its task desk: which hooks it asks, when it opens and closes, and what was cut
-//! off.
+//! The session's side of its task desk: which hooks it asks, when it opens and closes, and what is
+//! resumed.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Session {
         Ok(Happening::TaskAsked { refused, aborted_by_task })
     }
 
-    /// Waits for something that hooks do; an interrupt ends them.
+    /// Waits for hooks; an interrupt ends them.
     pub(super) async fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = T>,
@@ -50,7 +50,7 @@ impl Session {
         Ok(done)
     }
 
-    /// Notes where the session is, if that has changed.
+    /// Tells the desk where the session is, if that has changed.
     pub(super) fn keep_desk_position(&mut self) {
         let position = self.course.position();
         let Some(stage) = position.stage else { return };
@@ -66,7 +66,7 @@ impl Session {
         self.move_desk(Some(stage), data);
     }
 
-    /// Hooks of tasks that are completed from now on are those of this stage, and are told these data.
+    /// From now on completed tasks use the hooks of this stage and these data.
     pub(super) fn move_desk(&mut self, stage: Option<usize>, data: Map<String, Value>) {
         let position = self.desk_position(stage, data);
         self.task_desk.move_to(position);
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Goes on with tasks whose completion was cut off. Returns what was decided about them.
+    /// Resumes tasks whose completion was interrupted. Returns the decisions about them.
     pub(super) async fn resume_tasks(
         &mut self,
         left: Vec<LeftTask>,
@@ -162,7 +162,7 @@ impl Session {
         completed(self.task_desk.idle(), self.interrupt.token(), interrupt).await;
     }
 
-    /// Takes nothing more, and waits for what was taken.
+    /// Accepts no more requests, and waits for the accepted ones.
     pub(super) async fn close_desk(&self) {
         self.task_desk.close();
         self.until_tasks_are_completed().await;

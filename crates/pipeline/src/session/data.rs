@@ -12,7 +12,7 @@ use crate::limits::EXECUTION_OUTPUT_BYTES_MAX;
 use crate::plan::Until;
 
 impl Session {
-    /// The data of an event, and these.
+    /// The data of an event, merged with `more`.
     pub(super) fn data_of(&self, key: &FiringKey, more: Value) -> Result<Map<String, Value>, Halt> {
         Ok(match &key.point {
             Point::SessionStop { .. } | Point::Closing { event: ClosingEvent::SessionStop, .. } => {
@@ -39,7 +39,7 @@ impl Session {
         })
     }
 
-    /// The data that every event of the session has, and these.
+    /// The data of every event of the session, merged with `more`.
     pub(super) fn data_of_session(&self, more: Value) -> Map<String, Value> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let position = self.course.position();
@@ -62,7 +62,7 @@ impl Session {
         add(data, more)
     }
 
-    /// The data of the current stage, and these.
+    /// The data of the current stage, merged with `more`.
     pub(super) fn data_of_stage(&self, more: Value) -> Map<String, Value> {
         let position = self.course.position();
         let stage = &self.plan.stages[position.index()];
@@ -81,7 +81,7 @@ impl Session {
         add(data, more)
     }
 
-    /// The data of the current iteration, and these.
+    /// The data of the current iteration, merged with `more`.
     pub(super) fn data_of_iteration(&self, more: Value) -> Map<String, Value> {
         let at = self.current_iteration();
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
@@ -95,7 +95,7 @@ impl Session {
         self.data_of_stage(json!({ "provider": provider }))
     }
 
-    /// What is told of a piece of work that ends.
+    /// The data about the end of a work item.
     fn data_of_item_end(&self) -> Result<Map<String, Value>, Halt> {
         let position = self.course.position();
         let output =
@@ -117,16 +117,16 @@ impl Session {
         Ok(data)
     }
 
-    /// How long the current piece of work has taken, in milliseconds.
+    /// How long the current work item has taken, in milliseconds.
     pub(super) fn time_of_item(&self) -> u64 {
         let past = self.course.history().items.get(&self.course.position().place());
         past.map_or(0, |past| self.recorder.since(&past.at))
     }
 
-    /// What `session:stop` tells: how it went with the queues, too.
+    /// The data of `session:stop`, including the state of the queues.
     fn data_of_stop(&self, more: Value) -> Map<String, Value> {
         let mut data = self.data_of_session(more);
-        // A queue that cannot be read any more does not keep a session from stopping.
+        // An unreadable queue does not keep a session from stopping.
         if let Ok(Some((done, all))) = self.progress() {
             data.insert("issues_completed".to_owned(), done.into());
             data.insert("issues_total".to_owned(), all.into());
@@ -138,7 +138,7 @@ impl Session {
         data
     }
 
-    /// How many pieces of work are done, and how many there are, if there is a queue at all.
+    /// The number of work items that are done, and of all, if there is a queue.
     fn progress(&self) -> Result<Option<(usize, usize)>, Halt> {
         let mut is_queue = false;
         let mut open = 0;
@@ -160,7 +160,7 @@ impl Session {
         Ok(is_queue.then_some((done, states.len() + open)))
     }
 
-    /// The outputs of the stage's latest iterations, from the root.
+    /// The outputs of the stage's latest iterations, relative to the root.
     pub(super) fn latest_outputs(&self) -> Vec<String> {
         let position = self.course.position();
         self.folder.outputs_from_root(self.stage_at(position.index()), &position.outputs)
@@ -187,7 +187,7 @@ fn add(mut data: Map<String, Value>, more: Value) -> Map<String, Value> {
     data
 }
 
-/// The fields of a piece of work, as every event within its execution has them.
+/// The fields of a work item in every event of its execution.
 fn data_of_item(item: &WorkItem) -> Map<String, Value> {
     let mut data = Map::new();
     let mut set = |name: &str, value: Value| data.insert(name.to_owned(), value);

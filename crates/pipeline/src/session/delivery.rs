@@ -1,4 +1,4 @@
-//! What the agent is told when all iterations are over, and what it is not told any more.
+//! What the agent is told after all iterations, and what is no longer delivered.
 
 use super::{Halt, Session};
 use crate::folder::IterationAt;
@@ -6,7 +6,7 @@ use crate::limits::{UNDELIVERED_CHARS_MAX, UNDELIVERED_TOLD_MAX};
 use crate::prompt;
 
 impl Session {
-    /// The prompt of the iteration that delivers what hooks have reported.
+    /// The prompt of the iteration that delivers the reports of hooks.
     pub(super) fn prompt_of_delivery(&self, at: IterationAt<'_>) -> Vec<String> {
         let error = self.course.position().error.as_deref().map(prompt::last_turn_failed);
         let status = self.folder.status(at).to_string_lossy().into_owned();
@@ -14,7 +14,7 @@ impl Session {
         self.pending.lock().block().into_iter().chain(error).chain([task]).collect()
     }
 
-    /// Says what the agent should have got and does not get any more, for this reason.
+    /// Notes what the agent should have received and will not, for this reason.
     pub(super) fn note_undelivered(&self, why: &str) -> Result<(), Halt> {
         let cut = |line: &str| line.chars().take(UNDELIVERED_CHARS_MAX).collect::<String>();
         let headlines: Vec<String> = self.pending.lock().headlines().map(cut).collect();

@@ -1,4 +1,4 @@
-//! An attempt of an agent at a turn: what it is given, what it says, and why it could not work.
+//! An agent's attempt at a turn: its input, its output, and why it could not work.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,25 +22,24 @@ use crate::folder::{
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
 use crate::plan::StageAgent;
 
-/// An attempt that ended.
+/// A finished attempt.
 pub(super) struct Done {
-    /// The agent that made it.
     by: String,
-    /// Its number, from 1.
+    /// From 1.
     pub(super) attempt: u32,
     pub(super) ended: TurnEnd,
-    /// What the agent answered.
+    /// The agent's answer.
     pub(super) status: StatusFile,
-    /// The folder in which it did, if it is there.
+    /// The folder with the answer, if it exists.
     pub(super) folder: Option<OpenIteration>,
-    /// The agent, where there is more than one or it has a name.
+    /// The agent, if there is more than one or it has a name.
     pub(super) agent: Option<String>,
     pub(super) agent_session: Option<String>,
     pub(super) usage: Option<Usage>,
 }
 
 impl Session {
-    /// Waits until an agent can work again, with nothing running meanwhile.
+    /// Waits until an agent can work again, while nothing runs.
     pub(super) async fn pause(
         &mut self,
         until: i64,
@@ -72,8 +71,8 @@ impl Session {
         if let Some(change) = attempt.change.take() {
             self.recorder.write(change)?;
         }
-        // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
-        // neither be in this prompt nor wait for the next.
+        // From here until the start is recorded nothing is awaited: output of hooks in between
+        // would neither be in this prompt nor wait for the next.
         if turn.prompt.is_empty() {
             turn.said = usize::from(!self.pending.lock().is_empty());
             turn.prompt = self.prompt(&turn);
@@ -81,7 +80,7 @@ impl Session {
             0 => self.pending.lock().raw_block(),
             _ => self.pending.lock().block(),
         } {
-            // What hooks had to say meanwhile.
+            // Output of hooks in the meantime.
             turn.prompt.insert(turn.said, more);
             turn.said += 1;
         }
@@ -121,7 +120,7 @@ impl Session {
         Ok(())
     }
 
-    /// Records the beginning, then lets this agent work. Returns how it ended, and the folder of its
+    /// Records the start, then lets this agent work. Returns how it ended, and the folder of its
     /// iteration, opened again: the agent may have replaced it.
     async fn run_agent(
         &mut self,
@@ -187,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Keeps what an agent is about to be told, for people. Returns what is to be shown of it.
+    /// Stores an agent's prompt, for people. Returns what to show of it.
     fn keep_prompt(
         &self,
         folder: Option<OpenIteration>,
@@ -202,7 +201,7 @@ impl Session {
         Ok(prompt)
     }
 
-    /// Keeps what an agent said, for people. Returns the folder of its iteration.
+    /// Stores what an agent said, for people. Returns the folder of its iteration.
     fn keep_said(
         &self,
         at: IterationAt<'_>,
@@ -217,14 +216,14 @@ impl Session {
         Ok(folder)
     }
 
-    /// A session goes on without files that only people read.
+    /// Notes an error with files that only people read; the session continues.
     fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
         let note = format!("the output of this turn cannot be saved: {error}");
         Ok(self.recorder.note(note)?)
     }
 
-    /// What came of an attempt, for which the agent had the files of this iteration.
+    /// The result of an attempt with the files of this iteration.
     fn done(
         &self,
         candidate: &StageAgent,
@@ -260,7 +259,7 @@ impl Session {
         candidate.is_named || stage.agents.len() > 1
     }
 
-    /// Why the turn was not done at all, if it was not.
+    /// Why the agent could not work at all, if so.
     fn given_up(&self, ended: &TurnEnd, status: Option<&Status>) -> Option<GivenUp> {
         let now = self.recorder.now_ms();
         let hide = |text: &str| self.workplace.hide(text);
@@ -273,7 +272,7 @@ impl Session {
             let (cause, reason) = (failure.cause, hide(&failure.reason));
             return Some(within_reach(GivenUp { cause, reason, until }, now));
         }
-        // An agent that has worked is not asked to do it again.
+        // An agent that has worked is not asked to repeat it.
         let status = status.filter(|status| status.decision == Decision::Error)?;
         let cause = status.failure?;
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
@@ -282,7 +281,7 @@ impl Session {
         Some(within_reach(GivenUp { cause, reason, until }, now))
     }
 
-    /// What an agent's end means, in words; `None` if it did what it should.
+    /// Describes how an agent failed; `None` if it did not.
     pub(super) fn failure_in_words(&self, ended: &TurnEnd) -> Option<String> {
         let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
         let words = match (&ended.outcome, said) {
@@ -293,8 +292,8 @@ impl Session {
     }
 }
 
-/// A time that is too far away to wait for is none: the agent has nothing left for this session, and is
-/// asked again when the session is resumed.
+/// Drops a time that is too far away to wait for: the agent is asked again when the session is
+/// resumed.
 fn within_reach(given_up: GivenUp, now: i64) -> GivenUp {
     match given_up.until {
         Some(until) if until > later(now, PAUSE_MAX) => {

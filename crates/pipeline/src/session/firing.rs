@@ -1,4 +1,4 @@
-//! How a session fires its events, and what its hooks did in the background when it was cut off.
+//! Fires a session's events, and resumes its background hooks.
 
 use hookwright_engine::Firing;
 use hookwright_events::firing_key::ExecutionEvent;
@@ -9,7 +9,7 @@ use super::{Halt, Session, completed};
 use crate::course::{Decided, EventToFire, LeftFiring};
 
 impl Session {
-    /// Fires an event, or goes on with its firing. What hooks had to say to the agent waits for the next
+    /// Fires an event, or resumes its firing. Output of hooks for the agent waits for the next
     /// prompt.
     pub(super) async fn fire(&mut self, fire: EventToFire) -> Result<Decided, Halt> {
         let EventToFire { key, past, again, data, with } = fire;
@@ -56,13 +56,13 @@ impl Session {
         })
     }
 
-    /// Goes on with hooks that ran in the background when the session was cut off, and with those of an
+    /// Resumes hooks that ran in the background when the session was interrupted, and those of an
     /// earlier end.
     pub(super) async fn resume_background(&mut self, left: Vec<LeftFiring>) -> Result<(), Halt> {
         for LeftFiring { key, above, past } in left {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
-            // What a hook has fired belongs where the hook does.
+            // A firing by a hook belongs to the hook's stage.
             let within = (above != key).then(|| key.to_string());
             let stage = above.stage().filter(|index| *index < self.plan.stages.len());
             let engine = match above.task() {

@@ -1,4 +1,4 @@
-//! [`PauseGate`]: lets a session take its next step, or wait until somebody opens it.
+//! [`PauseGate`]: lets a session take its next step, or wait until the gate is opened.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{Halt, Session};
 
-/// Between two steps of a session. It is open until a holder of a clone closes it.
+/// The gate between two steps of a session. It is open until a holder of a clone closes it.
 #[derive(Debug, Clone)]
 pub struct PauseGate {
     is_closed: Arc<watch::Sender<bool>>,
@@ -21,12 +21,12 @@ impl Default for PauseGate {
 }
 
 impl PauseGate {
-    /// From here on the session waits before its next step.
+    /// From now on the session waits before its next step.
     pub fn close(&self) {
         self.is_closed.send_replace(true);
     }
 
-    /// The session goes on.
+    /// Lets the session continue.
     pub fn open(&self) {
         self.is_closed.send_replace(false);
     }
@@ -38,15 +38,15 @@ impl PauseGate {
 
     async fn opened(&self) {
         let mut watched = self.is_closed.subscribe();
-        // We hold the sender, so it cannot go away.
+        // `self` holds the sender, so it cannot go away.
         let _ = watched.wait_for(|is_closed| !is_closed).await;
     }
 }
 
 impl Session {
-    /// Waits before a step as long as somebody wants that; what runs already is not touched.
+    /// Waits before a step as long as the gate is closed; running hooks and agents continue.
     pub(super) async fn pass_gate(&mut self) -> Result<(), Halt> {
-        // A resumed session has come to where it goes on, with the hooks of that stage.
+        // A resumed session has reached the point where it continues, with the hooks of that stage.
         self.task_desk.open();
         if !self.gate.is_closed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Questions that end a session, and what a resumed one does about them.
+//! Questions that end a session, and how a resumed one treats them.
 
 use hookwright_engine::Fired;
 use hookwright_engine::hook::Action;
@@ -7,17 +7,17 @@ use hookwright_events::{Status, Verdict};
 use super::{Halt, Session};
 use crate::history::Again;
 
-/// What a resumed session does about questions that ended it.
+/// How a resumed session treats questions that ended it.
 pub(super) struct Questions {
-    /// Hooks whose questions have ended it before, and are not asked again.
+    /// Hooks whose questions ended it before, and are not asked again.
     pub(super) skipped: Vec<String>,
-    /// The hook whose question has ended it.
+    /// The hook whose question ended it.
     pub(super) ended_by: Option<String>,
 }
 
 impl Session {
-    /// At a point at which hooks have ended the session before: the hooks that have no part in what is left
-    /// to do there, and those that run once more.
+    /// At a point at which hooks have ended the session before: the hooks that are left out there,
+    /// and those that run once more.
     pub(super) fn left_at(
         &self,
         stage: Option<usize>,
@@ -42,7 +42,7 @@ impl Session {
         })
     }
 
-    /// Takes note of the question that ends the session, if one does.
+    /// Notes the question that ends the session, if one does.
     pub(super) fn note_question(&mut self, stage: Option<usize>, fired: &Fired) {
         if !matches!(fired.decision.verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
             return;
@@ -52,7 +52,7 @@ impl Session {
         self.questions.ended_by = question.map(|report| report.id.clone());
     }
 
-    /// Says which questions are passed, and which were none that has ended the session.
+    /// Notes which questions are passed over, and which did not end the session.
     pub(super) fn note_skipped_gates(&self, failed_at_ends: &[String]) -> Result<(), Halt> {
         for id in &self.questions.skipped {
             let note = match failed_at_ends.contains(id) {

@@ -1,4 +1,4 @@
-//! What a session that a hook has started leaves: `output.json`.
+//! The output of a session that a hook has started: `output.json`.
 
 use hookwright_events::SessionStatus;
 use serde_json::json;
@@ -8,8 +8,8 @@ use crate::folder::ChildOutput;
 use crate::limits::OUTPUTS_TOLD_MAX;
 
 impl Session {
-    /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
-    /// leaves nothing yet.
+    /// Writes the session's output, unless its agent has written it. A session that will be resumed
+    /// has none yet.
     pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Halt> {
         if self.workplace.inputs.is_none()
             || matches!(status, SessionStatus::Interrupted | SessionStatus::Paused)

@@ -1,4 +1,4 @@
-//! [`Parts`]: what a session is made of, and how it is put together.
+//! [`Parts`]: the parts of a session, and how it is assembled.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,66 +34,66 @@ use crate::plan::Plan;
 use crate::record::SessionRecord;
 use crate::sources::Sources;
 
-/// What a session shares with those that its hooks start.
+/// What a session shares with its child sessions.
 #[derive(Clone)]
 pub struct Around {
-    /// Where sessions are kept.
+    /// The store of sessions.
     pub store: Arc<dyn Store>,
     /// The project root.
     pub root: PathBuf,
     /// The host's environment.
     pub environment: Environment,
-    /// What only hooks that name it get.
+    /// Secrets for hooks that name them.
     pub secrets: Secrets,
     /// Makes the drivers of agents.
     pub agents: AgentFactory,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
-    /// No hooks run.
+    /// Runs no hooks.
     pub without_hooks: bool,
-    /// Are shown what happens.
+    /// Receive the run events.
     pub observers: Vec<Observer>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Asks people, for a session with this plan.
     pub waits: Arc<AskPeople>,
-    /// Where callers reach sessions while they run.
+    /// Where callers reach running sessions.
     pub desks: Option<Arc<dyn Desks>>,
-    /// Keeps them from their next steps while it is closed.
+    /// While closed, sessions wait before their next steps.
     pub gate: PauseGate,
 }
 
-/// Makes what asks people, for a session with a plan.
+/// Creates the port for asking people, for a session with a plan.
 pub type AskPeople = dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync;
 
-/// What a session is made of, beside what it shares with others.
+/// The parts of a session, besides what it shares with others.
 pub struct Parts {
     /// What it will do.
     pub plan: Plan,
-    /// The files behind the plan, to be kept.
+    /// The files of the plan, to be stored.
     pub sources: Sources,
-    /// Its folder.
+    /// The session's folder.
     pub folder: SessionFolder,
     /// The lease under which it runs.
     pub fence: Fence,
-    /// What lists tell of it.
+    /// The session's record for lists.
     pub record: SessionRecord,
-    /// That of its record in the store; a new session has none.
+    /// The version of its record in the store; `None` for a new session.
     pub version: Option<u64>,
     /// What is known of it from before.
     pub history: History,
-    /// The sources are not those that it began with: they were read anew.
+    /// The sources were read again, and may differ from those it started with.
     pub reloaded: bool,
-    /// Hooks whose questions have ended it, and are not asked again.
+    /// Hooks whose questions ended it, and are not asked again.
     pub skip_gates: Vec<String>,
-    /// By which it is asked to end early.
+    /// Requests an early end.
     pub interrupt: EndRequest,
-    /// What it was started with, if a hook has started it.
+    /// Its inputs, if a hook has started it.
     pub started: Option<Started>,
 }
 
 impl Parts {
-    /// Those of a new session, which a person starts.
+    /// The parts of a new session, which a person starts.
     pub fn new(
         plan: Plan,
         sources: Sources,
@@ -117,7 +117,7 @@ impl Parts {
     }
 }
 
-/// What a session is started with by a hook.
+/// The inputs of a session that a hook starts.
 pub struct Started {
     pub(crate) inputs: Map<String, Value>,
     pub(crate) agent_dir: PathBuf,
@@ -151,7 +151,8 @@ impl Session {
             observers: around.observers.clone(),
             clock: Arc::clone(&around.clock),
         };
-        // The history keeps them too: what they left running is ended before the session goes on.
+        // The history keeps them too: processes that they left running are ended before the session
+        // continues.
         let known = KnownChildren { open: history.children.clone(), ..KnownChildren::default() };
         let children = Children {
             around: around.clone(),

@@ -1,4 +1,4 @@
-//! Pieces of work: taken from a queue, and given back with what became of them.
+//! Work items: taken from a queue, and returned with their state.
 
 mod choice;
 mod issues;
@@ -20,12 +20,12 @@ use crate::queue::IssueQueue;
 pub(super) struct IssueQueues {
     /// By their paths from the root.
     by_folder: BTreeMap<String, IssueQueue>,
-    /// What was said to be wrong with issues since it began: no more than there are.
+    /// Faults of issues reported so far: no more than there are.
     told: BTreeSet<String>,
 }
 
 impl Session {
-    /// Writes down what became of a piece of work, in one commit with its state in the queue.
+    /// Records the end of a work item, in one commit with its state in the queue.
     pub(super) fn end_item(
         &self,
         state: ItemState,

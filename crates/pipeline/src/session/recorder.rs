@@ -1,4 +1,4 @@
-//! [`Recorder`]: writes down what happens in a session, then shows it.
+//! [`Recorder`]: journals what happens in a session, then shows it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use hookwright_store::StoreError;
 use crate::journal::SessionJournal;
 use crate::record::milliseconds;
 
-/// Records what happens in a session. What happens in firings, engines record themselves.
+/// Records what happens in a session. Engines record their firings themselves.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    /// The session's name.
     pub(crate) session: String,
     pub(crate) journal: Arc<SessionJournal>,
     pub(crate) observers: Vec<Observer>,
@@ -21,12 +20,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Writes down what happened, then shows it.
+    /// Journals what happened, then shows it.
     pub(crate) fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
         self.write_in(0, happened)
     }
 
-    /// The same of something that happened in the firing with this number.
+    /// The same for something that happened in the firing with this number.
     pub(crate) fn write_in(
         &self,
         firing: u64,
@@ -38,12 +37,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes a note down, then shows it.
+    /// Journals a note, then shows it.
     pub(super) fn note(&self, note: String) -> Result<(), StoreError> {
         self.write(SessionEvent::Noted { note })
     }
 
-    /// Shows a note, without writing it down.
+    /// Shows a note without journalling it.
     pub(super) fn show_note(&self, note: String) {
         self.show(&self.event(SessionEvent::Noted { note }));
     }
@@ -67,7 +66,7 @@ impl Recorder {
         milliseconds(&self.clock.now()).unwrap_or_default()
     }
 
-    /// Milliseconds since a time of the journal; a clock that was set back makes none negative.
+    /// Milliseconds since a time of the journal; not negative, even if the clock was set back.
     pub(super) fn since(&self, at: &str) -> u64 {
         let then = milliseconds(at);
         then.map_or(0, |then| self.now_ms() - then).max(0).unsigned_abs()

@@ -1,12 +1,12 @@
-//! Tasks that are completed while a session runs: its hooks are asked, and with their decision the
+//! Tasks that are completed while a session runs: its hooks decide, and with their decision the
 //! task is completed.
 //!
-//! [`TaskDesk`] does it beside the way through the session, which goes on meanwhile: both are parts of
-//! one future, so nothing of the one happens in the middle of a step of the other. What hooks have to
-//! say to the agent joins what waits for the next prompt.
+//! [`TaskDesk`] does it beside the session's course, which continues meanwhile: both are parts of
+//! one future, so neither interrupts a step of the other. Output of hooks for the agent joins what
+//! waits for the next prompt.
 //!
-//! The journal has the decision and the task's new state in one commit. What is cut off before it is
-//! resumed with the session.
+//! The journal has the decision and the task's new state in one commit. A completion that is
+//! interrupted before is resumed with the session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,6 @@ use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
 use crate::task_lease::{Look, TaskLease};
 
-/// Completes tasks of a running session.
 pub(super) struct TaskDesk {
     pub(super) session: String,
     pub(super) tasks: KeptTasks,
@@ -42,43 +41,40 @@ pub(super) struct TaskDesk {
     pending: SharedOutput,
     interrupt: CancellationToken,
     state: Mutex<DeskState>,
-    /// Whether callers are served.
     pub(super) hours: watch::Sender<Hours>,
     /// Tasks that are being completed.
     underway: watch::Sender<Vec<TaskId>>,
-    /// Tasks whose completion was cut off, and has not been resumed yet.
+    /// Tasks whose completion was interrupted, and has not been resumed yet.
     left: watch::Sender<Vec<TaskId>>,
 }
 
 /// Whether callers are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hours {
-    /// Not yet: a resumed session has not come back to the stage in which it was cut off, so the
-    /// hooks to ask are not known.
+    /// Not yet: a resumed session has not reached the stage in which it was interrupted, so the
+    /// hooks to ask are unknown.
     NotYet,
-    /// They are served.
     Open,
-    /// Not any more.
     Closed,
 }
 
 #[derive(Default)]
 struct DeskState {
     position: Option<DeskPosition>,
-    /// What becomes of the tasks that are being completed.
+    /// The answers for the tasks that are being completed.
     answers: HashMap<TaskId, watch::Receiver<Option<DeskAnswer>>>,
-    /// How often each task was about to be completed.
+    /// The number of completions of each task that were begun.
     times: HashMap<TaskId, u32>,
-    /// A hook wants the session to end.
+    /// Why a hook wants the session to end.
     aborted: Option<String>,
 }
 
-/// Where the session is: whose hooks are asked, and what they are told.
+/// Where the session is: the hooks to ask, and their data.
 #[derive(Clone)]
 pub(super) struct DeskPosition {
-    /// With the hooks that have a say.
+    /// With the hooks that decide.
     pub(super) before: Engine,
-    /// With those that come after the fact, if there are any.
+    /// With those that run after the fact, if there are any.
     pub(super) after: Option<Engine>,
     /// The data of its events.
     pub(super) data: Map<String, Value>,
@@ -108,17 +104,17 @@ impl TaskDesk {
         }
     }
 
-    /// Notes where the session is.
+    /// Sets the session's position.
     pub(super) fn move_to(&self, position: DeskPosition) {
         self.state().position = Some(position);
     }
 
-    /// Why a hook wants the session to end, once.
+    /// Removes and returns the reason why a hook wants the session to end.
     pub(super) fn take_abort(&self) -> Option<String> {
         self.state().aborted.take()
     }
 
-    /// From now on callers are served, unless the desk was closed.
+    /// Serves callers from now on, unless the desk was closed.
     pub(super) fn open(&self) {
         self.hours.send_if_modified(|hours| {
             let opens = *hours == Hours::NotYet;
@@ -129,17 +125,17 @@ impl TaskDesk {
         });
     }
 
-    /// From now on callers are told that the session takes nothing any more.
+    /// From now on callers are told that the session accepts no more requests.
     pub(super) fn close(&self) {
         self.hours.send_replace(Hours::Closed);
     }
 
-    /// Whether a completion of this task was cut off, and has not been resumed yet.
+    /// Whether a completion of this task was interrupted, and has not been resumed yet.
     pub(super) fn is_left(&self, id: TaskId) -> bool {
         self.left.borrow().contains(&id)
     }
 
-    /// Another session that works on a task and runs: its hooks have to be asked, not ours.
+    /// Another running session that works on the task: its hooks have to be asked, not ours.
     pub(super) fn other_holder(&self, id: TaskId) -> Result<Option<String>, TaskError> {
         let task = self.tasks.get(&id.to_string())?.task;
         let is_held = task.state == TaskState::InProgress;
@@ -157,11 +153,11 @@ impl TaskDesk {
 
     /// Returns when no task is being completed.
     pub(super) async fn idle(&self) {
-        // The sender lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = self.underway.subscribe().wait_for(Vec::is_empty).await;
     }
 
-    /// Completes a task, on this occasion or because of a request. A request for one that is
+    /// Completes a task, on this occasion or because of a request. A request for a task that is
     /// being completed gets the same answer.
     pub(super) async fn complete(
         &self,
@@ -170,7 +166,7 @@ impl TaskDesk {
         chain: Chain,
     ) -> DeskAnswer {
         if self.is_left(id) {
-            // One of the hooks that were cut off asks.
+            // The request comes from one of the interrupted hooks.
             if chain.depth() > 0 {
                 return DeskAnswer::Underway;
             }
@@ -234,7 +230,7 @@ impl TaskDesk {
         self.before_and_after(firing, &position, &task, chain, None).await
     }
 
-    /// Goes on with a firing that was cut off. Gives what came of it, unless the task was completed.
+    /// Resumes an interrupted firing. Returns the answer, unless the task was completed.
     pub(super) async fn resume(
         &self,
         firing: TaskFiring,
@@ -266,7 +262,7 @@ impl TaskDesk {
                 self.after(firing, &position, &task, chain, past).await;
                 Ok(None)
             }
-            // Somebody else has seen to it meanwhile.
+            // Another process has finished it meanwhile.
             TaskHooks::Whole | TaskHooks::Before if !task.state.is_unfinished() => Ok(None),
             TaskHooks::Whole | TaskHooks::Before => {
                 self.before_and_after(firing, &position, &task, chain, past).await.map(Some)
@@ -274,7 +270,7 @@ impl TaskDesk {
         }
     }
 
-    /// Completes the task if the hooks agree that have a say, then tells those that come after the fact.
+    /// Completes the task if the hooks that decide agree, then fires those that run after the fact.
     async fn before_and_after(
         &self,
         firing: TaskFiring,
@@ -290,7 +286,7 @@ impl TaskDesk {
         Ok(answer)
     }
 
-    /// Asks the hooks that have a say, and completes the task with their decision.
+    /// Asks the hooks that decide, and completes the task with their decision.
     async fn before(
         &self,
         firing: TaskFiring,
@@ -313,7 +309,7 @@ impl TaskDesk {
         let messages = decision.system_messages;
         let reason = match decision.verdict {
             Verdict::Proceed { .. } | Verdict::Allow { .. } => {
-                self.see_to_it(firing.task)?;
+                self.ensure_completed(firing.task)?;
                 return Ok(DeskAnswer::Completed { messages });
             }
             Verdict::Ask { reason, .. } => reason.unwrap_or_default(),
@@ -326,7 +322,7 @@ impl TaskDesk {
         Ok(DeskAnswer::Blocked { reason, messages })
     }
 
-    /// Tells the hooks that come after the fact.
+    /// Fires the hooks that run after the fact.
     async fn after(
         &self,
         firing: TaskFiring,
@@ -366,7 +362,7 @@ impl TaskDesk {
         fired.decision
     }
 
-    /// What is kept with the decision of a firing: the task, completed.
+    /// The record to store with the decision of a firing: the completed task.
     fn completion(&self, firing: TaskFiring, number: Option<u64>) -> Beside {
         let (tasks, session) = (self.tasks.clone(), self.session.clone());
         let interrupt = self.interrupt.clone();
@@ -391,8 +387,9 @@ impl TaskDesk {
         })
     }
 
-    /// The task is completed with the decision, unless others have changed it all the time.
-    fn see_to_it(&self, id: TaskId) -> Result<(), TaskError> {
+    /// Checks that the task was completed with the decision: other writers may have kept changing
+    /// it.
+    fn ensure_completed(&self, id: TaskId) -> Result<(), TaskError> {
         let kept = self.tasks.get(&id.to_string())?;
         if kept.task.state != TaskState::Completed {
             self.tasks.set_state(id, TaskState::Completed, kept.task.updated_ms)?;
@@ -433,7 +430,7 @@ impl TaskDesk {
     }
 }
 
-/// A task that is to be completed now, unless it is.
+/// The completed task's record; `None` if it is completed already.
 fn completed(tasks: &KeptTasks, id: TaskId, session: &str, at: &str) -> Option<Put> {
     let mut kept = tasks.find(id).ok()??;
     if kept.task.state == TaskState::Completed {

@@ -1,4 +1,4 @@
-//! One turn of an agent: its prompt and its files, the agent itself, what came of it.
+//! One turn of an agent: its prompt and its files, the agent itself, its result.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,22 +24,22 @@ use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
 use crate::prompt::{self, Extra, Given};
 
-/// A turn that is being done.
+/// A turn in progress.
 pub(super) struct OpenTurn {
     pub(super) task: TurnTask,
-    /// What the agent knows of it, as variables.
+    /// The agent's variables.
     pub(super) event: Event,
     /// The folder of its iteration, while it is open.
     pub(super) folder: Option<OpenIteration>,
-    /// What the agent is told, once that is known.
+    /// The prompt, once it is built.
     pub(super) prompt: Vec<String>,
     /// How many parts of the prompt are output of hooks.
     pub(super) said: usize,
-    /// Outputs of the earlier stage that the stage asks for.
+    /// Outputs of the earlier stage that the stage requests.
     pub(super) inputs: Vec<(String, Vec<String>)>,
-    /// The project's files before it, if those that it changes are told.
+    /// The project's files before it, if the changed files are reported.
     before: Option<Snapshot>,
-    /// The attempt that ended last.
+    /// The last finished attempt.
     pub(super) done: Option<Done>,
 }
 
@@ -71,7 +71,7 @@ impl Session {
         Ok(())
     }
 
-    /// Reads what came of a turn.
+    /// Reads the result of a turn.
     pub(super) async fn end_turn(&mut self) -> Result<Happening, Halt> {
         let turn = self.turn.take().expect("a turn was begun before it ends");
         let mut done = turn.done.expect("a turn ends after an attempt");
@@ -117,7 +117,7 @@ impl Session {
         Ok(Happening::TurnEnded { result: Box::new(result), record: Box::new(record) })
     }
 
-    /// What the agent is told.
+    /// Builds the prompt.
     pub(super) fn prompt(&self, turn: &OpenTurn) -> Vec<String> {
         let position = self.course.position();
         if turn.task.name.iteration == 0 {
@@ -147,15 +147,15 @@ impl Session {
             task = format!("{}\n\n{}", task.trim_end(), prompt::about_status(&status));
         }
         let said = self.pending.lock().block();
-        // Hooks that let a session go on without a word have nothing to say to the agent, and the turn
-        // is one like any other; but one that is done again is told why.
+        // Hooks that let a session continue without a message have nothing to say to the agent, and
+        // the turn is a normal one; but a repeated one is told why.
         let is_told = said.is_some() || turn.task.is_again;
         let error = position.error.as_deref().filter(|_| is_told);
         let error = error.map(|error| prompt::about_error(error, said.is_some()));
         said.into_iter().chain(error).chain([task]).collect()
     }
 
-    /// Outputs of the earlier stage that this one asks for.
+    /// Outputs of the earlier stage that this one requests.
     fn inputs(&self) -> Result<Vec<(String, Vec<String>)>, Halt> {
         let stage = &self.plan.stages[self.course.position().index()];
         let Some(inputs) = &stage.inputs else { return Ok(Vec::new()) };
@@ -176,7 +176,7 @@ impl Session {
         let index = position.index();
         let stage = &self.plan.stages[index];
         let at = self.current_iteration();
-        // Every iteration that ended has one; to look for them would cost more than all the rest.
+        // Every finished iteration has one; checking each would cost more than all the rest.
         let earlier =
             self.latest_outputs().into_iter().map(|output| self.workplace.root.join(output));
         let from_stage: BTreeMap<String, Vec<String>> = inputs.iter().cloned().collect();
@@ -206,7 +206,7 @@ impl Session {
         }
     }
 
-    /// Our variables. No secrets: agents get none.
+    /// The built-in variables. No secrets: agents get none.
     pub(super) fn environment_of(&self, event: &Event) -> ChildEnvironment {
         let carried = self.memory.carried(&self.recorder.session);
         let variables =
@@ -214,7 +214,8 @@ impl Session {
         ChildEnvironment::new(&variables, &[], &[], &[])
     }
 
-    /// Puts what does not fit into an environment into files, as for hooks: `<NAME>_FILE` names one.
+    /// Puts values that do not fit into an environment into files, as for hooks: `<NAME>_FILE`
+    /// names one.
     pub(super) fn place_left_out(
         &self,
         environment: &mut ChildEnvironment,
@@ -229,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Our variables, and where the agent may write.
+    /// The built-in variables, and the paths for the agent's files.
     pub(super) fn agent_environment(
         &self,
         event: &Event,
@@ -250,7 +251,7 @@ impl Session {
         environment
     }
 
-    /// What the agent printed becomes its output, unless it wrote one itself.
+    /// Stores what the agent printed as its output, unless it wrote one itself.
     fn keep_output(&self, folder: &OpenIteration, ended: &TurnEnd) -> Result<(), Halt> {
         if folder.has_output()? {
             return Ok(());
@@ -270,7 +271,7 @@ impl Session {
         if let Some(failure) = self.failure_in_words(ended) {
             return failed(failure);
         }
-        // What is delivered after the last iteration judges nothing any more.
+        // A delivery after the last iteration decides nothing.
         let stage = &self.plan.stages[self.course.position().index()];
         let needs_status = matches!(stage.until, Until::Judgment { .. }) && !task.is_final_delivery;
         match &done.status {
@@ -306,12 +307,12 @@ impl Session {
     }
 }
 
-/// What the agent printed, without secrets.
+/// What the agent printed, with secrets redacted.
 fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
     ended.outcome.output().map_or(Cow::Borrowed(""), |output| secrets.hide(&output.stdout))
 }
 
-/// The last line that says anything.
+/// The last line that is not blank.
 fn last_words(printed: &str) -> Option<String> {
     let line = printed.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     let mut words: String = line.chars().take(LAST_WORDS_CHARS_MAX).collect();
@@ -321,7 +322,7 @@ fn last_words(printed: &str) -> Option<String> {
     Some(words)
 }
 
-/// What the end of an agent, or of another command, means in words; `None` if it did what it should.
+/// Describes how an agent, or another command, failed; `None` if it did not.
 pub(super) fn failure_of(who: &str, outcome: &ProcessOutcome) -> Option<String> {
     let last_line = outcome.output().and_then(|output| {
         output.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)

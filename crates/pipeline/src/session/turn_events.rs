@@ -1,7 +1,7 @@
 //! [`FiredInTurn`]: events that a driver fires while its agent works.
 //!
-//! Such a firing has a key below its turn, [`Point::InTurn`]. A turn that was cut off is done again as another
-//! attempt, so its driver's firings are never taken for those of the attempt before.
+//! Such a firing has a key below its turn, [`Point::InTurn`]. An interrupted turn is repeated as
+//! another attempt, so its driver's firings are never confused with those of the attempt before.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub(super) struct FiredInTurn {
     engine: Engine,
     journal: Arc<SessionJournal>,
     session: String,
-    /// What every event of the iteration tells.
+    /// The data of every event of the iteration.
     data: Map<String, Value>,
     stage: usize,
     iteration: u32,

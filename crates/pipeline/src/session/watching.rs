@@ -1,5 +1,5 @@
-//! An agent while it works: its process is recorded, what it prints is shown, without secrets and
-//! without half characters.
+//! Watches a working agent: records its process and shows its output, with secrets redacted and
+//! characters complete.
 
 use hookwright_agents::AgentWatch;
 use hookwright_engine::Secrets;
@@ -9,16 +9,15 @@ use hookwright_process::{Captured, Leader, OutputFilter, Stream, Utf8Chunks};
 use super::Session;
 use crate::limits::SAID_KEPT_BYTES_MAX;
 
-/// Tells what an agent does while it works.
 pub(super) struct WatchedAgent<'a> {
     session: &'a Session,
     stdout: Heard,
     stderr: Heard,
-    /// All of it, within a bound.
+    /// The whole output, within a limit.
     said: Captured,
 }
 
-/// One stream of an agent on its way to the screen.
+/// One stream of an agent's output.
 struct Heard {
     filter: Option<Box<dyn OutputFilter>>,
     text: Utf8Chunks,
@@ -29,7 +28,7 @@ impl Heard {
         Self { filter: secrets.filter(), text: Utf8Chunks::default() }
     }
 
-    /// What may be shown by now.
+    /// Returns what can be shown by now.
     fn push(&mut self, bytes: &[u8]) -> String {
         let Some(filter) = &mut self.filter else { return self.text.push(bytes) };
         let mut passed = Vec::with_capacity(bytes.len());
@@ -37,7 +36,7 @@ impl Heard {
         self.text.push(&passed)
     }
 
-    /// Nothing more comes.
+    /// Ends the stream.
     fn finish(&mut self) -> String {
         let mut held = Vec::new();
         if let Some(filter) = &mut self.filter {
@@ -53,7 +52,7 @@ impl<'a> WatchedAgent<'a> {
         Self { session, stdout: heard(), stderr: heard(), said: Captured::default() }
     }
 
-    /// Shows what was held back. Returns all that the agent said, as far as it is kept.
+    /// Shows what was held back. Returns all output of the agent, as far as it is kept.
     pub(super) fn finish(mut self) -> String {
         let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
         self.tell("stdout", stdout);
@@ -75,7 +74,7 @@ impl<'a> WatchedAgent<'a> {
 impl AgentWatch for WatchedAgent<'_> {
     fn running(&mut self, leader: &Leader) {
         let (pid, start_time) = (leader.pid, leader.start_time());
-        // If it cannot be written the next step finds that out; the marker is written already.
+        // If this write fails, the next step reports it; the marker is already written.
         let _ = self.session.recorder.write(TurnEvent::AgentRunning { pid, start_time });
     }
 
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_shown_as_such_and_nothing_waits_for_ever() {
+    fn invalid_text_is_shown_as_such_and_nothing_waits_forever() {
         let mut heard = Heard::new(&Secrets::default());
         assert_eq!(heard.push(b"a\xffb"), "a\u{fffd}b");
         assert_eq!(heard.push(b"c\xc3"), "c");

@@ -1,53 +1,53 @@
-//! [`Deed`]: one thing that happened on a session's way.
+//! [`Deed`]: one thing that happened in a session.
 
 use hookwright_events::FailureCause;
 use hookwright_events::{PauseCause, Verdict};
 use serde::Serialize;
 
-/// What happened.
+/// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Deed {
     /// A hook ran, or did not.
     Hook(HookRun),
-    /// The hooks asked for something.
+    /// The hooks decided something.
     Decision {
-        /// At which event.
+        /// The event's name.
         event: String,
         /// `allow`, `ask`, `block`, `stop` or `abort`.
         verdict: &'static str,
-        /// Why.
+        /// The hooks' reason.
         reason: String,
     },
     /// A hook asked a person.
     Question {
-        /// At which event.
+        /// The event's name.
         event: String,
         /// The hook's id.
         hook: String,
         /// The wait's id, for `approve` and `reject`.
         wait: String,
-        /// What was asked.
+        /// The question for people.
         question: String,
-        /// Since when.
+        /// The time it was opened.
         since: String,
-        /// What became of it.
+        /// Its state.
         state: QuestionState,
         /// The word of the answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         action: Option<String>,
-        /// What was said with it.
+        /// The person's message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Who answered, as far as that is known.
+        /// Who answered, as far as known.
         #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// How long it waited for the answer, or in vain.
+        /// How long it waited, with or without an answer, in milliseconds.
         duration_ms: Option<f64>,
     },
-    /// A hook started a session of its own.
+    /// A hook started a session.
     Child {
-        /// At which event.
+        /// The event's name.
         event: String,
         /// The hook's id.
         hook: String,
@@ -58,41 +58,41 @@ pub enum Deed {
     },
     /// An agent could not do its turn, through no fault of the work.
     GivenUp {
-        /// Who could not.
+        /// The agent that failed.
         agent: String,
-        /// Why.
+        /// The kind of failure.
         cause: FailureCause,
-        /// In words.
+        /// The reason in words.
         reason: String,
-        /// How long it took.
+        /// The duration in milliseconds.
         duration_ms: f64,
     },
     /// Another agent took over.
     AgentChanged {
-        /// Who could not work.
+        /// The agent that could not work.
         from: String,
-        /// Who did.
+        /// The agent that took over.
         to: String,
-        /// Why.
+        /// Why the first agent could not work.
         reason: String,
     },
-    /// The session waited, and nothing ran meanwhile.
+    /// The session paused, and nothing ran.
     Pause {
-        /// Since when.
+        /// The beginning of the pause.
         at: String,
-        /// What for.
+        /// The kind of pause.
         cause: PauseCause,
-        /// In words.
+        /// The reason in words.
         reason: String,
-        /// Until when, if that was known.
+        /// The expected end, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<String>,
-        /// How long; `None` if it did not go on, or not yet.
+        /// The duration in milliseconds; `None` if it has not continued.
         duration_ms: Option<f64>,
     },
-    /// Something that a person should know.
+    /// A note for people.
     Note {
-        /// What.
+        /// The note's text.
         note: String,
     },
 }
@@ -129,26 +129,26 @@ impl HookRun {
     }
 }
 
-/// What became of a question to a person.
+/// The state of a question to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionState {
-    /// Nobody has answered yet.
+    /// No person has answered yet.
     Waiting,
-    /// The answer was to go on.
+    /// The answer was yes.
     Approved,
     /// The answer was no.
     Rejected,
-    /// Nobody answered in time.
+    /// No person answered in time.
     Unanswered,
-    /// The session ended, or its process did; resumed, it asks on.
+    /// The session ended, or its process did; when resumed, it continues to ask.
     CutOff,
-    /// The hook could not go on asking.
+    /// The hook could not continue to ask.
     Withdrawn,
 }
 
 impl QuestionState {
-    /// The words for it.
+    /// The state in words.
     pub fn as_str(self) -> &'static str {
         match self {
             QuestionState::Waiting => "waiting",
@@ -162,7 +162,7 @@ impl QuestionState {
 }
 
 impl Deed {
-    /// Whether a person who looks for trouble should see it.
+    /// Whether a person who looks for problems should see it.
     pub(super) fn is_trouble(&self) -> bool {
         match self {
             Deed::Hook(run) => !matches!(run.status, "success" | "skipped" | "started"),
@@ -180,7 +180,7 @@ impl Deed {
         matches!(self, Deed::Hook(HookRun { status: "failed" | "timed_out", .. }))
     }
 
-    /// A verdict that is worth a word.
+    /// A verdict worth showing.
     pub(super) fn of_verdict(event: String, verdict: Verdict) -> Option<Self> {
         let (verdict, reason) = match verdict {
             Verdict::Proceed { .. } => return None,

@@ -1,8 +1,7 @@
-//! [`OpenParts`]: the stage, the piece of work and the iteration that are being told, and the parts that
-//! are whole.
+//! [`OpenParts`]: the current stage, work item and iteration, and the parts that are complete.
 //!
-//! The end of a stage or of a piece of work is told late, when the next thing begins: what their last
-//! hooks do still belongs to them.
+//! The end of a stage or of a work item is shown late, when the next thing begins: its last hooks
+//! still belong to it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,14 +13,13 @@ use crate::limits::DEEDS_KEPT_AT_EACH_END;
 use crate::record::milliseconds;
 use crate::session_state::SessionState;
 
-/// What is being told, and what is whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenParts {
     stage: Option<OpenStage>,
-    /// Why stages ended that did: a hook that blocks the stop lets the last one go on.
+    /// Why stages ended: a hook that blocks the stop lets the last one continue.
     complete: BTreeMap<u32, String>,
     item: Option<OpenItem>,
-    /// The piece of work that was left before its end.
+    /// The work item that was left before its end.
     left_item: Option<(u32, u32, WorkItem)>,
     iteration: Option<Iteration>,
     /// Its latest deeds, once there are more than are kept at the beginning.
@@ -54,7 +52,7 @@ struct OpenItem {
     used: Option<Usage>,
 }
 
-/// How a piece of work ended.
+/// How a work item ended.
 #[derive(Debug, Clone)]
 pub(super) struct ItemEnd {
     pub(super) state: ItemState,
@@ -86,7 +84,7 @@ impl OpenParts {
         state: &SessionState,
     ) {
         self.end_item();
-        self.stand_in_stage(&at, stage, state);
+        self.resume_stage(&at, stage, state);
         let left = self.left_item.take();
         let goes_on = left.is_some_and(|(s, e, _)| (s, e) == (stage, execution));
         self.item =
@@ -121,15 +119,15 @@ impl OpenParts {
         if turn.iteration == 0 {
             self.end_stage();
         } else {
-            self.stand_in_stage(&at, turn.stage, state);
-            self.go_on_with_item(&at, turn.stage, state);
+            self.resume_stage(&at, turn.stage, state);
+            self.resume_item(&at, turn.stage, state);
         }
         let is_final = turn.iteration == 0 || state.final_delivery.as_ref() == Some(&turn);
         self.iteration = Some(Iteration { is_final, ..Iteration::new(at, &turn) });
     }
 
-    /// A stage that goes on is not announced in the journal.
-    fn stand_in_stage(&mut self, at: &str, stage: u32, state: &SessionState) {
+    /// Opens a resumed stage, which the journal does not announce.
+    fn resume_stage(&mut self, at: &str, stage: u32, state: &SessionState) {
         if self.stage.as_ref().is_none_or(|open| open.index != stage) {
             let name = state.record.stages.get((stage as usize).wrapping_sub(1));
             let name = name.cloned().unwrap_or_default();
@@ -137,8 +135,8 @@ impl OpenParts {
         }
     }
 
-    /// Neither is a piece of work.
-    fn go_on_with_item(&mut self, at: &str, stage: u32, state: &SessionState) {
+    /// Opens a resumed work item, which the journal does not announce either.
+    fn resume_item(&mut self, at: &str, stage: u32, state: &SessionState) {
         if self.item.is_none()
             && let Some((of, execution, item)) = self.left_item.take_if(|left| left.0 == stage)
         {
@@ -182,8 +180,8 @@ impl OpenParts {
         self.item.iter_mut().for_each(|item| add(&mut item.used, usage));
     }
 
-    /// A child has used something: it counts for the stage and the piece of work in which it was started,
-    /// if those are not over.
+    /// Counts a child's usage for the stage and the work item in which it was started, if those are
+    /// not over.
     pub(super) fn count_child(&mut self, stage: u32, execution: Option<u32>, usage: Usage) {
         let is_its =
             |item: &&mut OpenItem| (item.stage, Some(item.execution)) == (stage, execution);
@@ -205,7 +203,7 @@ impl OpenParts {
         }
     }
 
-    /// The piece of work is over, but for what its last hooks do.
+    /// The work item is over, except for its last hooks.
     pub(super) fn see_item_end(
         &mut self,
         at: &str,
@@ -215,7 +213,7 @@ impl OpenParts {
         state: &SessionState,
     ) {
         self.end_iteration();
-        self.go_on_with_item(at, stage, state);
+        self.resume_item(at, stage, state);
         if let Some(item) = &mut self.item
             && (item.stage, item.execution) == (stage, execution)
         {
@@ -250,7 +248,7 @@ impl OpenParts {
         });
     }
 
-    /// The stage is over, but for what its last hooks do.
+    /// The stage is over, except for its last hooks.
     pub(super) fn see_stage_end(
         &mut self,
         at: String,
@@ -263,7 +261,7 @@ impl OpenParts {
         self.complete.insert(index, reason.clone());
         let at_ms = milliseconds(&at);
         if self.stage.as_ref().is_none_or(|open| open.index != index) {
-            // It was cut off after its last iteration.
+            // It was interrupted after its last iteration.
             self.begin_stage(at, stage, index, None);
         }
         if let Some(stage) = &mut self.stage {
@@ -287,7 +285,8 @@ impl OpenParts {
         });
     }
 
-    /// The process is gone, or there are no more entries: an agent that works is left like this.
+    /// The process is gone, or there are no more entries: sets the state of an iteration whose
+    /// agent works.
     pub(super) fn leave_iteration(&mut self, state: IterationState) {
         if let Some(iteration) = &mut self.iteration
             && iteration.state == IterationState::Running
@@ -325,12 +324,12 @@ impl OpenParts {
         self.iteration.as_ref().is_some_and(|open| open.state == IterationState::Ended)
     }
 
-    /// The execution of the piece of work that is open.
+    /// The execution of the open work item.
     pub(super) fn execution(&self) -> Option<u32> {
         self.item.as_ref().map(|item| item.execution)
     }
 
-    /// The iteration that is open.
+    /// The open iteration.
     pub(super) fn turn(&self) -> Option<TurnName> {
         let open = self.iteration.as_ref()?;
         Some(TurnName { stage: open.stage, iteration: open.iteration })

@@ -18,7 +18,7 @@ use hookwright_pipeline::limits::STATUS_BYTES_MAX;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Each step on its own, with the way to the folder anew.
+/// Each step alone, opening the folder again.
 trait OneByOne {
     fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
     fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError>;
@@ -79,7 +79,7 @@ fn created() -> (TempDir, SessionFolder) {
     (root, folder)
 }
 
-/// All files and folders below, from there.
+/// All files and folders below, relative to it.
 fn everything_below(path: &Path) -> Vec<String> {
     fn add(path: &Path, from: &Path, all: &mut Vec<String>) {
         for entry in fs::read_dir(path).expect("a folder") {
@@ -313,7 +313,7 @@ fn outputs_of_a_stage_come_in_the_order_of_its_iterations() {
         folder.write_output(at(iteration), b"x").expect("written");
     }
     folder.write_output(at(2), b"again").expect("written again");
-    // Iterations without an output, with something else in its place, or that are none.
+    // Iterations without an output, with something else in its place, or invalid ones.
     folder.create_iteration(at(3)).expect("made");
     fs::create_dir_all(folder.output(at(4))).expect("made");
     folder.create_iteration(at(5)).expect("made");
@@ -361,7 +361,7 @@ fn a_stale_answer_and_a_stale_output_can_be_forgotten() {
         assert_eq!(folder.read_status(FIRST), StatusFile::Missing);
         assert!(!folder.has_output(FIRST).expect("readable"));
     }
-    // A link is removed, not what it leads to.
+    // A link is removed, not its target.
     fs::write(folder.progress(), "notes").expect("written");
     symlink(folder.progress(), folder.status(FIRST)).expect("linked");
     folder.forget_status(FIRST).expect("forgotten");
@@ -372,7 +372,7 @@ fn a_stale_answer_and_a_stale_output_can_be_forgotten() {
 }
 
 #[test]
-fn an_answer_that_is_no_file_is_broken_and_holds_nobody_up() {
+fn an_answer_that_is_not_a_file_is_broken_and_blocks_nothing() {
     let (root, folder) = created();
     folder.create_iteration(FIRST).expect("made");
     let status = folder.status(FIRST);
@@ -389,7 +389,7 @@ fn an_answer_that_is_no_file_is_broken_and_holds_nobody_up() {
         found(&|path| fs::create_dir(path).expect("made")),
         "status.json is a folder, expected a file"
     );
-    // Nobody ever writes into it.
+    // No process ever writes into it.
     let pipe = |path: &Path| {
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
     };
@@ -400,7 +400,7 @@ fn an_answer_that_is_no_file_is_broken_and_holds_nobody_up() {
         found(&|path| symlink(&elsewhere, path).expect("linked")),
         "status.json is a symbolic link, expected a file"
     );
-    // The path of a socket has to be short, so it is made elsewhere and moved.
+    // The path of a socket must be short, so it is created elsewhere and moved.
     let short = root.path().join("s");
     let socket = |path: &Path| {
         drop(UnixListener::bind(&short).expect("bound"));
@@ -447,7 +447,7 @@ fn no_link_on_the_way_is_followed() {
         assert!(is_link(&folder.stage_outputs(PLAN).map_or_else(
             |error| error,
             |outputs| {
-                // The last link is inside of what is listed.
+                // The last link is inside the listed folder.
                 panic!("{outputs:?}")
             }
         )));
@@ -490,7 +490,7 @@ fn the_root_itself_may_be_a_link() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_named() {
+fn an_obstacle_is_named() {
     let root = TempDir::new().expect("a folder");
     let gone = root.path().join("gone");
     let error = folder_in(&gone).create().expect_err("no root");
@@ -522,7 +522,7 @@ fn what_stands_in_the_way_is_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_may_not_be_written_is_named_with_the_systems_reason() {
-    // Nobody can make folders there, not even root.
+    // No user can make folders there, not even root.
     let error = folder_in(Path::new("/sys")).create().expect_err("not writable");
     let FolderError::NotWritable { path, source } = &error else { panic!("{error:?}") };
     assert_eq!(path, Path::new("/sys/.hookwright"));
@@ -586,9 +586,9 @@ fn leftovers_of_a_crash_are_no_outputs_and_are_cleaned_up_by_the_next_write() {
     assert_eq!(unfinished(&dir), Vec::<String>::new());
 }
 
-/// Kills at least.
+/// The minimum number of kills.
 const KILLS: u32 = 60;
-/// Of them such that came in the middle of a write.
+/// The minimum number of kills in the middle of a write.
 const HITS: u32 = 5;
 /// Long enough for any machine: one of a few kills is a hit.
 const KILLS_MAX: u32 = 3_000;
@@ -618,7 +618,7 @@ fn whenever_the_writer_is_killed_every_file_is_whole() {
     }
 }
 
-/// Starts the writer, waits for its first files, and kills it at some moment after that.
+/// Starts the writer, waits for its first files, and kills it at a random moment after that.
 fn kill_a_writer(root: &Path, random: &mut Random) {
     let words = in_its_own_process("folder::writes_until_it_is_killed");
     let mut writer = Command::new(&words[0])
@@ -630,7 +630,7 @@ fn kill_a_writer(root: &Path, random: &mut Random) {
     let mut lines = BufReader::new(writer.stdout.take().expect("piped")).lines();
     let has_written = lines.by_ref().any(|line| line.expect("text") == "written");
     assert!(has_written, "it writes until it is killed");
-    // No event to wait for: any moment is as good as another, that is the point.
+    // No event to wait for: the moment is random on purpose.
     std::thread::sleep(Duration::from_micros(random.below(5_000)));
     writer.kill().expect("it runs");
     writer.wait().expect("it has ended");
@@ -657,7 +657,7 @@ fn writes_until_it_is_killed() {
     }
 }
 
-/// A text that says which number it is of, of a length that is its own.
+/// A text that contains its number, with a length of its own.
 fn written_text(number: u64) -> String {
     let length = 1 + usize::try_from(number % 97).expect("small") * 4;
     format!("{number:010} ").repeat(length)
@@ -672,7 +672,7 @@ fn number_in(text: &[u8]) -> u64 {
     first.and_then(|text| text.parse().ok()).expect("begins with its number")
 }
 
-/// Xorshift: moments to kill need no better.
+/// Xorshift: good enough for moments to kill.
 struct Random(u64);
 
 impl Random {
@@ -720,7 +720,7 @@ fn a_childs_folder_is_a_sessions_folder_within_its_parents() {
 fn what_a_child_is_given_is_for_its_user_alone_since_it_may_carry_a_secret() {
     let (_root, folder) = created();
     let inputs = json!({ "key": "hunter22" });
-    // Also in place of one that others could read.
+    // Also in place of a file that other users could read.
     fs::write(folder.inputs(), "{}").expect("written");
     fs::set_permissions(folder.inputs(), fs::Permissions::from_mode(0o644)).expect("set");
     folder.write_inputs(inputs.as_object().expect("a map")).expect("written");

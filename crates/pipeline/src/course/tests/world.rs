@@ -1,4 +1,5 @@
-//! [`World`]: answers the steps of a course from a script, and writes the journal that a driver would.
+//! [`World`]: answers the steps of a course from a script, and writes the journal that a driver
+//! would.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -15,25 +16,25 @@ use crate::pending_output::Last;
 use crate::plan::{Reason, Until};
 use crate::queue::Queue;
 
-/// What the steps of a course are answered with.
+/// The answers to the steps of a course.
 #[derive(Clone, Default)]
 pub(super) struct World {
-    /// What the turns lead to, by iteration (from 1) of the first stage; without one they continue.
+    /// The results of turns, by iteration (from 1) of the first stage; by default they continue.
     results: HashMap<u32, TurnResult>,
-    /// What hooks decide, by key; without one they let everything proceed.
+    /// The decisions of hooks, by key; by default everything proceeds.
     decisions: HashMap<String, Decision>,
-    /// How each attempt ends, in order; without one it works.
+    /// How each attempt ends, in order; by default it works.
     attempts: VecDeque<Option<GivenUp>>,
-    /// What is in the queue.
+    /// The items in the queue.
     items: VecDeque<&'static str>,
-    /// What the command of the queue prints, if it is one.
+    /// The output of the queue's command, if it is one.
     lines: Option<Vec<&'static str>>,
-    /// What was left to other sessions when a piece of work was taken last.
+    /// What was left to other sessions when a work item was last taken.
     pub(super) put_back: Vec<String>,
     source: Option<WorkSource>,
-    /// Pieces of work that another session has taken.
+    /// Work items that another session has taken.
     lost: Vec<&'static str>,
-    /// What agents say about tasks.
+    /// The states that agents give tasks.
     tasks: HashMap<String, TaskState>,
     /// Why tasks are refused.
     refused: HashMap<String, String>,
@@ -42,18 +43,18 @@ pub(super) struct World {
     cost_of_turn: f64,
     /// What hooks report, by the key of the firing that reports it.
     reports: HashMap<String, Last>,
-    /// The step at which the session is left.
+    /// The step at which the session ends early.
     leaves: Option<(String, EarlyEnd)>,
     measured: Measured,
     turn: Option<TurnName>,
-    /// The stage, the execution and the key of the piece of work.
+    /// The stage, the execution and the key of the work item.
     place: (u32, u32),
     item: String,
     firings: u64,
     pub(super) journal: Vec<RunEvent>,
 }
 
-/// The bounds of a loop of so many iterations.
+/// The limits of a loop with this number of iterations.
 pub(super) fn fixed(iterations: u32) -> StageBounds {
     StageBounds {
         name: "loop".into(),
@@ -123,7 +124,7 @@ impl World {
         self
     }
 
-    /// Pieces of work that an earlier process has taken are not in the queue any more.
+    /// Work items that an earlier process has taken are no longer in the queue.
     pub(super) fn skip_items(&mut self, taken: usize) {
         self.items.drain(..taken);
     }
@@ -169,7 +170,7 @@ impl World {
         self
     }
 
-    /// The steps of a session with these stages, as far as they tell of its course.
+    /// The steps of a session with these stages, without those that every turn has.
     pub(super) fn steps<const N: usize>(&mut self, stages: [StageBounds; N]) -> Vec<String> {
         self.steps_behind(stages, None, History::default())
     }
@@ -360,7 +361,7 @@ impl World {
     }
 }
 
-/// The history behind these entries.
+/// The history of these entries.
 pub(super) fn history(journal: &[RunEvent]) -> History {
     let mut history = History::default();
     for (place, event) in journal.iter().enumerate() {
@@ -371,10 +372,10 @@ pub(super) fn history(journal: &[RunEvent]) -> History {
     history
 }
 
-/// Stands for the key of the piece of work that is being done.
+/// Replaces the key of the current work item.
 const THE_ITEM: &str = "@ITEM@";
 
-/// What a step does for the course of the session; steps that every turn has are left out.
+/// Describes a step; `None` for steps that every turn has.
 pub(super) fn in_words(step: &Step) -> Option<String> {
     Some(match step {
         Step::Write(kind) => match kind {

@@ -1,4 +1,4 @@
-//! The next piece of work of a queue: the first that is open and that no other session works on.
+//! The next work item of a queue: the first that is open and that no other session works on.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX
 use crate::plan::Until;
 use crate::queue::{IssueStates, Queue};
 
-/// A piece of work that was taken, and the dead session that worked on it before, if one did.
+/// A work item that was taken, and the dead session that worked on it before, if one did.
 pub(super) type TakenItem = (WorkItem, Option<String>);
 
-/// Pieces of work that other processes changed between the choice and the taking, and how often.
+/// Work items that other processes changed between choosing and taking, and how often.
 #[derive(Default)]
 pub(super) struct MissedItems(BTreeMap<u64, u32>);
 
@@ -29,15 +29,15 @@ impl MissedItems {
         *self.0.entry(number).or_default() += 1;
     }
 
-    /// Whether it was tried often enough: a record that is never as it was read must not hold the session.
+    /// Whether it was tried often enough: a record that keeps changing must not hold the session.
     pub(super) fn is_given_up(&self, number: u64) -> bool {
         self.0.get(&number).is_some_and(|times| *times >= RECORD_CONFLICTS_MAX)
     }
 }
 
 impl Session {
-    /// Takes the next piece of work of the current stage that is not among these. With `unless`, the session
-    /// is left so if there is one.
+    /// Takes the next work item of the current stage that is not among these. With `unless`, the
+    /// session ends so if there is one.
     pub(in crate::session) async fn take_item(
         &mut self,
         put_back: &HashSet<String>,
@@ -57,16 +57,17 @@ impl Session {
         Ok(Happening::Item(item))
     }
 
-    /// What a dead session left running is ended before another one begins with what that worked on.
+    /// Ends what a dead session left running, before another one continues its work.
     async fn end_survivors_of(&self, session: String) -> Result<(), Halt> {
         let (store, project) =
             (&**self.recorder.journal.store(), self.recorder.journal.project().to_owned());
         let lease = lease::name_of(&project, &session);
-        // One whose journal cannot be read is not resumed either, and what it has started is unknown.
+        // If its journal cannot be read, it is not resumed either, and its runs are unknown.
         let Ok(history) = History::read(store, &JournalKey { project, session }) else {
             return Ok(());
         };
-        // A process that has resumed it since has ended them, and what runs is its own.
+        // A process that has resumed it since has ended them, and what runs belongs to that
+        // process.
         if lease::holder(store, &lease)?.is_some() {
             return Ok(());
         }
@@ -74,8 +75,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a piece of work again that was cut off; `false` if another session has it or was through
-    /// with it meanwhile.
+    /// Takes an interrupted work item again; `false` if another session has it or has finished it.
     pub(in crate::session) fn take_again(&self, item: &WorkItem) -> Result<bool, Halt> {
         match self.queue_of(self.course.position().index()) {
             Queue::Command(_) => Ok(true),
@@ -89,10 +89,10 @@ impl Session {
         }
     }
 
-    /// Pieces of work that are open and were not begun by this session.
+    /// The number of open work items that this session has not begun.
     pub(in crate::session) fn open_items(&self, index: usize) -> Result<usize, Halt> {
         let open = match self.queue_of(index) {
-            // To ask it might change what it says.
+            // Running the command might change its output.
             Queue::Command(_) => return Ok(0),
             Queue::Issues(folder) => self.open_issues(index, &folder)?,
             Queue::Tasks => self.open_tasks(index)?,
@@ -100,14 +100,14 @@ impl Session {
         Ok(open)
     }
 
-    /// The keys of what was begun and has not ended: it was being done when the session was interrupted, and is
-    /// counted among what was begun.
+    /// The keys of items that were begun and have not ended: they were interrupted with the
+    /// session, and count as begun.
     pub(super) fn in_work(&self, index: usize) -> BTreeSet<&str> {
         let tried = self.course.history().tried(stage_number(index)).into_iter();
         tried.filter(|(_, state)| state.is_none()).map(|(key, _)| key).collect()
     }
 
-    /// What has to be written with the end of a piece of work.
+    /// The record to write with the end of a work item.
     pub(super) fn put_end(
         &self,
         item: &WorkItem,
@@ -140,8 +140,8 @@ impl Session {
         IssueStates::new(Arc::clone(self.recorder.journal.store()), self.recorder.journal.project())
     }
 
-    /// The marker of the queue's command, if a stage has one. It is the same after a crash without having
-    /// been recorded: only what it prints is wanted, so what a dead run left of it is ended.
+    /// The marker of the queue's command, if a stage has one. It is the same after a crash without
+    /// being recorded: only the output matters, so what a dead run left of it is ended.
     pub(in crate::session) fn run_of_queue_command(&self) -> Option<String> {
         let is_command =
             |until: &Until| matches!(until, Until::Queue { queue: Queue::Command(_), .. });
@@ -157,7 +157,7 @@ impl Session {
         )
     }
 
-    /// The lines that the queue's command prints.
+    /// The output lines of the queue's command.
     async fn printed_by(&self, command: &str) -> Result<Vec<String>, Halt> {
         let position = self.course.position();
         let event = Event::new(EventName::STAGE_START, self.data_of_stage(serde_json::json!({})));
@@ -202,7 +202,7 @@ impl Session {
     }
 }
 
-/// A stage, counted from 1.
+/// A stage's number, from 1.
 fn stage_number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }

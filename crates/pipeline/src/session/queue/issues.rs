@@ -1,5 +1,5 @@
-//! Issues as pieces of work: taken in the order of their numbers, from a folder that is listed again when it
-//! has changed.
+//! Issues as work items: taken in the order of their numbers, from a folder that is listed again
+//! when it has changed.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ impl From<QueueError> for Halt {
 }
 
 impl Session {
-    /// The next issue, taken for this session.
+    /// Takes the next issue for this session.
     pub(super) fn take_issue(
         &mut self,
         folder: &IssueFolder,
@@ -73,15 +73,15 @@ impl Session {
         }
     }
 
-    /// How many issues of a folder are open and were not begun by this session.
+    /// The number of open issues of a folder that this session has not begun.
     pub(super) fn open_issues(&self, index: usize, folder: &IssueFolder) -> Result<usize, Halt> {
         let in_work = self.in_work(index);
         let is_begun = |key: &str| in_work.contains(key);
         Ok(IssueQueue::count_open(folder, &self.issue_states(), &self.recorder.session, &is_begun)?)
     }
 
-    /// Notes in the session's record what is open in its folders of issues. A folder that cannot be listed is
-    /// told about when its stage comes.
+    /// Notes the open issues of its folders in the session's record. A folder that cannot be listed
+    /// is reported when its stage comes.
     pub(in crate::session) fn plan_open_issues(&mut self) -> Result<(), Halt> {
         let folders = self.plan.stages.iter().filter_map(|stage| match &stage.until {
             Until::Queue { queue: Queue::Issues(folder), .. } => Some(folder.clone()),
@@ -97,14 +97,13 @@ impl Session {
         Ok(())
     }
 
-    /// What the session knows of a folder.
     fn issue_queue(&mut self, folder: &IssueFolder) -> IssueQueue {
         let known = self.queues.by_folder.remove(folder.shown());
         known.unwrap_or_else(|| IssueQueue::new(folder))
     }
 
-    /// Before a session starts, what is wrong with the names of issues is a fault. Later the others are still
-    /// worked off, and what is left out is told, once.
+    /// Before a session starts, an invalid name of an issue is an error. Later the other issues are
+    /// still worked through, and the fault is reported once.
     fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Halt> {
         let note = format!("skipped: {fault}");
         if self.queues.told.insert(note.clone()) {

@@ -1,5 +1,5 @@
-//! Tasks as pieces of work: taken one by one, and completed when their execution is over, unless the
-//! agent has said something else about them itself.
+//! Tasks as work items: taken one by one, and completed when their execution is over, unless the
+//! agent has set another state itself.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl From<TaskError> for Halt {
 }
 
 impl Session {
-    /// The next task, taken for this session.
+    /// Takes the next task for this session.
     pub(super) fn take_task(
         &self,
         put_back: &HashSet<String>,
@@ -59,12 +59,12 @@ impl Session {
         })
     }
 
-    /// Takes a task again whose execution was cut off; `false` if another session has taken it.
+    /// Takes an interrupted task again; `false` if another session has taken it.
     pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Halt> {
         let tasks = self.tasks();
         for _ in 0..RECORD_CONFLICTS_MAX {
             let kept = tasks.get(&item.key)?;
-            // A person or the agent has said what becomes of it, and that counts.
+            // A person or the agent has set its state, and that counts.
             let Some(session) = &kept.task.session else { return Ok(true) };
             if kept.task.state != TaskState::InProgress {
                 return Ok(*session == self.recorder.session);
@@ -72,8 +72,8 @@ impl Session {
             if !self.is_free(&kept.task)? {
                 return Ok(false);
             }
-            // Also our own is written anew: a session that saw it while no process ran this one does not get
-            // it.
+            // Written again even if it is ours: a session that read it while no process ran this
+            // one must not get it.
             if tasks.take_over(&kept, &self.recorder.session, self.recorder.now_ms())? {
                 return Ok(true);
             }
@@ -81,7 +81,7 @@ impl Session {
         Ok(false)
     }
 
-    /// How many tasks this session may take now or later, and has not begun.
+    /// The number of tasks that this session may take now or later, and has not begun.
     pub(super) fn open_tasks(&self, index: usize) -> Result<usize, Halt> {
         let tasks = self.tasks();
         let mut open = tasks.count_open(&|session| self.may_take_from(session))?;
@@ -93,19 +93,20 @@ impl Session {
         Ok(usize::try_from(open).unwrap_or(usize::MAX))
     }
 
-    /// Whether this session may take a task: no session works on it, or only one that no process runs, like
-    /// this one before it was cut off.
+    /// Whether this session may take a task: no session works on it, or only one that no process
+    /// runs, like this one before it was resumed.
     fn is_free(&self, task: &Task) -> Result<bool, Halt> {
         match (task.state, &task.session) {
             (TaskState::Open, _) => Ok(true),
             (TaskState::InProgress, Some(session)) => Ok(self.may_take_from(session)?),
-            // A person who works on it without a session says so by hand, and ends it so.
+            // A person who works on it without a session sets and ends this state by hand.
             (TaskState::InProgress, None) => Ok(false),
             (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, _) => Ok(false),
         }
     }
 
-    /// Whether this session may take what another one works on: it is the same, or no process runs it.
+    /// Whether this session may take over the work of another one: it is the same, or no process
+    /// runs it.
     fn may_take_from(&self, session: &str) -> Result<bool, StoreError> {
         if session == self.recorder.session {
             return Ok(true);
@@ -114,8 +115,7 @@ impl Session {
         Ok(lease::holder(&**self.recorder.journal.store(), &lease)?.is_none())
     }
 
-    /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile
-    /// counts.
+    /// A task's record at the end of its execution. A state that was set meanwhile counts.
     pub(super) fn put_end_of_task(
         &self,
         item: &WorkItem,
@@ -135,7 +135,7 @@ impl Session {
         Ok(Some(tasks.put_for(&kept)))
     }
 
-    /// How far a task is.
+    /// The state of a task.
     pub(in crate::session) fn look_at_task(&self, task: TaskId) -> Result<Happening, Halt> {
         let kept = self.tasks().get(&task.to_string())?;
         Ok(Happening::TaskSeen { state: kept.task.state, is_ours: self.is_ours(&kept) })

@@ -41,16 +41,16 @@ pub(super) struct Project {
     interrupt: EndRequest,
 }
 
-/// What came of its session.
+/// The result of its session.
 pub(super) struct Told {
     pub(super) ended: SessionOutcome,
-    /// All that happened in it and in those below it.
+    /// All events of it and of those below it.
     pub(super) events: Vec<RunEvent>,
 }
 
 impl Project {
     pub(super) fn new(files: &[(&str, &str)]) -> Self {
-        // Children must not inherit what the tests were started to ignore, as with nohup.
+        // Children must not inherit ignored signals of the test process, as with nohup.
         IgnoredSignals::read().catch().expect("signals can be caught");
         let root = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
@@ -67,20 +67,20 @@ impl Project {
         self.root.path().join(file)
     }
 
-    /// This one does the work of agents with a script.
+    /// Uses this agent for agents with a script.
     pub(super) fn asking(mut self, agent: &(impl Agent + Clone + 'static)) -> Self {
         let agent = agent.clone();
         self.agents = self.agents.with("scripted", move |_| Ok(Arc::new(agent.clone())));
         self
     }
 
-    /// This is shown what happens.
+    /// Sends run events to this observer.
     pub(super) fn watched(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Here callers reach its sessions.
+    /// Sets where callers reach its sessions.
     pub(super) fn set_desks(&mut self, desks: Arc<dyn Desks>) {
         self.desks = Some(desks);
     }
@@ -90,12 +90,12 @@ impl Project {
         self.clock = Some(Arc::clone(clock) as _);
     }
 
-    /// Asks its session to end.
+    /// Requests the end of its session.
     pub(super) fn interrupt(&self) -> EndRequest {
         self.interrupt.clone()
     }
 
-    /// Where its sessions are kept.
+    /// The store of its sessions.
     pub(super) fn store(&self) -> &Forgetful {
         &self.store
     }
@@ -112,7 +112,7 @@ impl Project {
         Told { ended, events }
     }
 
-    /// Begins the session, or takes it up where it was.
+    /// Starts the session, or resumes it.
     pub(super) async fn take_up(&mut self) -> Result<SessionOutcome, SessionError> {
         let fence = lease::take(&*self.store, &lease::name_of(&self.workspace(), "s"));
         let fence = fence.expect("nobody runs it");
@@ -121,7 +121,7 @@ impl Project {
         ended
     }
 
-    /// What lists tell of a session.
+    /// A session's record for lists.
     pub(super) fn record(&self, name: &str) -> Option<(SessionRecord, u64)> {
         let key = RecordKey { project: self.workspace(), name: name.to_owned() };
         let kept = self.store.get(Kind::Session, &key).expect("it can be read")?;
