@@ -233,8 +233,8 @@ fn the_reference_pages_are_made_from_the_code() {
 
 fn events_page() -> String {
     let mut page = String::from(
-        "# Events\n\nMade from `crates/events/src/table.rs`. A configuration may use the name or, \
-         exactly, any alias.\n\n| event | aliases | when | a block | subject |\n|---|---|---|---|---|\n",
+        "# Events\n\nGenerated from `crates/events/src/table.rs`. A configuration may use the name or \
+         any alias, exactly as written.\n\n| event | aliases | when | a block | subject |\n|---|---|---|---|---|\n",
     );
     for event in EVENTS {
         let aliases: Vec<String> =
@@ -255,17 +255,18 @@ fn events_page() -> String {
     }
     page.push_str(
         "\nAt `session:stop`, `agent:stop`, `agent:idle` and `task:complete` a hook can block on purpose, \
-         but a broken hook does not. `on_session_complete` wakes only for the reasons `completed` and \
-         `max_iterations`. Every event can be fired by `hookwright fire`; those of sessions, stages, \
-         iterations and executions are fired by `hookwright run`, `task:complete` by `hookwright task done` and by `run`, `git:pre_commit` and `git:post_commit` by hooks of type git-commit.\n\n## Data\n\nFields that every \
+         but a broken hook does not. `on_session_complete` runs only for the reasons `completed` and \
+         `max_iterations`. `hookwright fire` can fire every event. `hookwright run` fires those of sessions, \
+         stages, iterations and executions, `hookwright task done` and `run` fire `task:complete`, and hooks \
+         of type git-commit fire `git:pre_commit` and `git:post_commit`.\n\n## Data\n\nFields that every \
          event may carry: ",
     );
     let everywhere: Vec<String> =
         field::EVERYWHERE.iter().map(|name| format!("`{name}`")).collect();
     writeln!(
         page,
-        "{}. Beside them `host` says who fired the event: `run` for a session of `hookwright run`, \
-         `claude` inside Claude Code. A hook chooses with its own field `host`; there is no variable of that \
+        "{}. The field `host` also says what fired the event: `run` for a session of `hookwright run`, \
+         `claude` inside Claude Code. A hook selects with its own field `host`; there is no variable of that \
          name, because shells have one.\n\n| event | its own fields |\n|---|---|",
         everywhere.join(", ")
     )
@@ -280,12 +281,11 @@ fn events_page() -> String {
 fn variables_page() -> String {
     let yes = |is: bool| if is { "yes" } else { "" };
     let mut page = String::from(
-        "# Variables\n\nMade from `crates/events/src/field.rs`. Every variable exists also with the prefix \
-         `HOOKWRIGHT_`. A field is a variable where the event has it; other fields travel in the JSON \
-         only. Case and underscores of a field's name never matter: \
-         `toolName` is `tool_name`. The value of a variable that is free text may be \
-         anything: put it in double quotes, and never where a shell evaluates it again; `hookwright check` warns of \
-         both.\n\n| variable | field | also accepted as | meaning | free text |\n|---|---|---|---|---|\n",
+        "# Variables\n\nGenerated from `crates/events/src/field.rs`. Every variable also exists with the prefix \
+         `HOOKWRIGHT_`. A field of this table is a variable if the event has it; other fields are only in \
+         the JSON. Case and underscores of a field's name never matter: \
+         `toolName` is `tool_name`. Free text may be anything: put the variable in double quotes, and never \
+         where a shell evaluates it again; `hookwright check` warns about both.\n\n| variable | field | also accepted as | meaning | free text |\n|---|---|---|---|---|\n",
     );
     for field in FIELDS {
         let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
@@ -308,7 +308,7 @@ fn variables_page() -> String {
         "\nA command also has `HOOKWRIGHT_HOOK` (its id), `HOOKWRIGHT_ATTEMPT` (1, 2, …), `HOOKWRIGHT_CHAIN` \
          (the hooks above it) and `HOOKWRIGHT_RUN` (the marker of its run), and in a session \
          `HOOKWRIGHT_BIN` (this program) and `HOOKWRIGHT_PROJECT` (the project's folder). A value over {} KiB, one with a \
-         NUL byte, or the largest once all are over {} KiB, stands in a file that `<NAME>_FILE` names.",
+         NUL byte, or the largest values if all together exceed {} KiB, are in a file that `<NAME>_FILE` names.",
         limits::ENV_VALUE_BYTES_MAX / 1024,
         limits::ENV_TOTAL_BYTES_MAX / 1024
     )
@@ -318,7 +318,7 @@ fn variables_page() -> String {
 
 fn commands_page() -> String {
     let sandbox = Sandbox::new();
-    let mut page = String::from("# Commands\n\nWhat `--help` says, and the exit codes.\n");
+    let mut page = String::from("# Commands\n\nThe output of `--help`, and the exit codes.\n");
     for command in [
         "run",
         "resume",
