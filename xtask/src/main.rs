@@ -1,5 +1,5 @@
 //! The commands that CI and people use: `cargo xtask test`.
-#![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
+#![expect(clippy::print_stderr, reason = "this program prints for developers")]
 
 mod fuzz;
 mod needed;

@@ -17,7 +17,7 @@ use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
-use hookwright_server::{About, Approvals, Origin, Said, Told, WaitDesk};
+use hookwright_server::{AnswerResult, Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::{KeptWaits, Store};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(crate) fn port(
 ) -> Arc<dyn Waits> {
     let Asking { project, pipeline, address } = asking;
     let keeper = || serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
-    let about = About { project, pipeline, keeper, address, default_port: PORT };
+    let about = AskingProcess { project, pipeline, keeper, address, default_port: PORT };
     let open = move || of_store(store()?);
     let in_words = |failure: Failure| io::Error::other(failure.message().heading);
     Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
@@ -178,22 +178,22 @@ fn say(
     let approvals = existing()?.ok_or_else(|| unknown(&[]))?;
     let action = action.to_owned();
     let by = answerer::in_words(origin);
-    let said = Said { action: action.clone(), message, by, origin, whole: None };
+    let said = PersonsAnswer { action: action.clone(), message, by, origin, whole: None };
     match approvals.say(id, said).map_err(failed)? {
-        Told::Counts(wait) => {
+        AnswerResult::Counts(wait) => {
             let is_attended = approvals.is_attended(&wait);
             Ok((wait, is_attended))
         }
-        Told::FromInside(wait) => Err(Failure::Approval(ApprovalFailure::FromInside {
+        AnswerResult::FromInside(wait) => Err(Failure::Approval(ApprovalFailure::FromInside {
             id: wait.id,
             session: wait.session,
         })),
-        Told::TooLate(wait) => Err(Failure::Approval(ApprovalFailure::Ended { wait })),
-        Told::NoSuchWord(wait) => {
+        AnswerResult::TooLate(wait) => Err(Failure::Approval(ApprovalFailure::Ended { wait })),
+        AnswerResult::UnknownWord(wait) => {
             let expected = offered_words(&wait).into_iter().map(|(word, _)| word).collect();
             Err(Failure::Approval(ApprovalFailure::NoSuchWord { action, expected }))
         }
-        Told::Unknown => Err(unknown(&approvals.waiting().map_err(failed)?)),
+        AnswerResult::Unknown => Err(unknown(&approvals.waiting().map_err(failed)?)),
     }
 }
 

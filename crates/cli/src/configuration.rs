@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
-use crate::runner::Place;
+use crate::runner::ProjectRunner;
 use crate::screen::Screen;
 use crate::text::{count, visible};
 
@@ -24,7 +24,7 @@ pub(crate) struct Configuration {
 /// only those count then.
 pub(crate) fn runs_of_project(options: &ConfigOptions) -> Result<Vec<ConfigFile>, Failure> {
     match options.config.is_empty() {
-        true => Ok(Place::find(options)?.runs_of_project()?.files),
+        true => Ok(ProjectRunner::find(options)?.runs_of_project()?.files),
         false => Ok(Vec::new()),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct RunFiles {
 }
 
 /// The project of a command.
-pub(crate) struct Place {
+pub(crate) struct ProjectRunner {
     /// The directory in which the command was started.
     started_in: PathBuf,
     pub(crate) found: ConfigFiles,
@@ -59,7 +59,7 @@ pub(crate) struct Place {
     agents: AgentFactory,
 }
 
-impl Place {
+impl ProjectRunner {
     pub(crate) fn find(options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(options)?.without_hooks_of_agents();
         let started_in = found.working_dir.clone();
@@ -323,7 +323,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl ProjectRunner {
     /// The port for questions to people, for a session and its children.
     fn waits(&self, store: &Arc<dyn Store>) -> Arc<AskPeople> {
         let (store, project) = (Arc::clone(store), self.project());

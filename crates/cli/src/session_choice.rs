@@ -3,7 +3,7 @@
 
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session_id::IdPrefix;
-use hookwright_store::{Filter, Kind, Place, Record, Store, records};
+use hookwright_store::{Filter, Kind, Record, RecordPosition, Store, records};
 
 use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
 use crate::state;
@@ -59,7 +59,8 @@ fn beginning_with(
         }
     }
     let Some(prefix) = IdPrefix::parse(text) else { return Ok(found) };
-    let before = Some(Place { created_at_ms: prefix.to_ms.saturating_add(1), inserted: 0 });
+    let before =
+        Some(RecordPosition { created_at_ms: prefix.to_ms.saturating_add(1), inserted: 0 });
     for record in records(store, Kind::Session, Filter { before, ..all }) {
         let record = record.map_err(Failure::Store)?;
         if record.place.created_at_ms < prefix.from_ms || found.len() > CANDIDATES_MAX {

@@ -10,7 +10,7 @@ use crate::view::LiveView;
 #[derive(Debug, Args)]
 pub(crate) struct SessionOptions {
     #[command(flatten)]
-    pub(crate) shown: Shown,
+    pub(crate) shown: OutputOptions,
 
     /// Pause when the session has cost this many US dollars; overrides `max_cost` in the files
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
@@ -32,7 +32,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 
 /// How the session is shown.
 #[derive(Debug, Args)]
-pub(crate) struct Shown {
+pub(crate) struct OutputOptions {
     /// Print every run event as one line of JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Shown {
     pub(crate) plain: bool,
 }
 
-impl Shown {
+impl OutputOptions {
     /// Whether to show the live view.
     pub(crate) fn is_live(&self) -> bool {
         !self.json && !self.plain && LiveView::is_possible()

@@ -1,7 +1,7 @@
 //! [`StoredSession`]: a session as a store has it, and the process that runs it.
 
 use hookwright_events::SessionStatus;
-use hookwright_store::{Place, Record, Store, StoreError};
+use hookwright_store::{Record, RecordPosition, Store, StoreError};
 
 use crate::lease::{self, LeaseOwner};
 use crate::record::SessionRecord;
@@ -20,7 +20,7 @@ pub struct StoredSession {
     /// The version of the record in the store.
     pub version: u64,
     /// Its place in lists.
-    pub place: Place,
+    pub place: RecordPosition,
     /// The record's status, or [`SessionStatus::CutOff`] if it has not ended and no process runs
     /// it.
     pub status: SessionStatus,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, WaitKey, Waits};
-use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::SqliteStore;
 
 fn main() {
@@ -40,7 +40,7 @@ fn desk(folder: &Path) -> WaitDesk {
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
     let (project, keeper) = ("/project".to_owned(), String::new as fn() -> String);
     let folder = folder.to_owned();
-    let about = About { project, pipeline: None, keeper, address, default_port: 0 };
+    let about = AskingProcess { project, pipeline: None, keeper, address, default_port: 0 };
     WaitDesk::new(about, move || Ok(approvals(&folder)))
 }
 
@@ -90,7 +90,13 @@ fn say(approvals: &Approvals, id: &str) {
     approvals
         .say(
             id,
-            Said { action, message: None, by: "x".into(), origin: Origin::Elsewhere, whole: None },
+            PersonsAnswer {
+                action,
+                message: None,
+                by: "x".into(),
+                origin: Origin::Elsewhere,
+                whole: None,
+            },
         )
         .unwrap();
 }

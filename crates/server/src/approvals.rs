@@ -24,7 +24,7 @@ pub struct Approvals {
 
 /// An answer to a wait.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct PersonsAnswer {
     /// The word that decides, such as `approve`.
     pub action: String,
     /// The comment, if any.
@@ -57,13 +57,13 @@ pub enum Origin {
 
 /// Result of [`Approvals::say`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum AnswerResult {
     /// The answer counts.
     Counts(Box<Wait>),
     /// The wait had ended before; its state says how.
     TooLate(Box<Wait>),
     /// The word is not one of the offered ones; the wait stays open.
-    NoSuchWord(Box<Wait>),
+    UnknownWord(Box<Wait>),
     /// The answer comes from inside the session that asks: from its agent, a hook, or a process
     /// that they started. A person outside must answer; the wait stays open.
     FromInside(Box<Wait>),
@@ -119,17 +119,17 @@ impl Approvals {
     }
 
     /// Answers a wait. The first answer counts, wherever it comes from.
-    pub fn say(&self, id: &str, said: Said) -> Result<Told, WaitError> {
+    pub fn say(&self, id: &str, said: PersonsAnswer) -> Result<AnswerResult, WaitError> {
         let now_ms = now_ms();
         let Some(wait) = self.waits.get(id, now_ms)? else {
-            return Ok(Told::Unknown);
+            return Ok(AnswerResult::Unknown);
         };
-        let Said { action, message, by, origin, whole } = said;
+        let PersonsAnswer { action, message, by, origin, whole } = said;
         if wait.state == WaitState::Waiting && (self.is_inside)(&wait, origin) {
-            return Ok(Told::FromInside(Box::new(wait)));
+            return Ok(AnswerResult::FromInside(Box::new(wait)));
         }
         let Some(word) = Word::of(&action, &wait.offered) else {
-            return Ok(Told::NoSuchWord(Box::new(wait)));
+            return Ok(AnswerResult::UnknownWord(Box::new(wait)));
         };
         let action = action.trim().to_lowercase();
         let response = whole.unwrap_or_else(|| json!({ "action": action, "message": message }));
@@ -138,10 +138,10 @@ impl Approvals {
         Ok(match decided {
             Decide::Counts(wait) => {
                 self.bells.ring(&wait);
-                Told::Counts(wait)
+                AnswerResult::Counts(wait)
             }
-            Decide::TooLate(wait) => Told::TooLate(wait),
-            Decide::Unknown => Told::Unknown,
+            Decide::TooLate(wait) => AnswerResult::TooLate(wait),
+            Decide::Unknown => AnswerResult::Unknown,
         })
     }
 }

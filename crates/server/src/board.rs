@@ -28,12 +28,13 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
 use hookwright_store::{
-    Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError, records,
+    Filter, JournalKey, Kind, Record, RecordKey, RecordPosition, Store, StoreError, WaitError,
+    records,
 };
 
-use self::chronicle::Told;
+use self::chronicle::JournalContent;
 use self::chronicles::Chronicles;
-use self::rows::What;
+use self::rows::RowContent;
 use crate::approvals::Approvals;
 use crate::limits;
 
@@ -56,7 +57,7 @@ pub(crate) struct SeenSession {
     pub(crate) status: SessionStatus,
     /// The process that runs it.
     pub(crate) process: Option<u32>,
-    pub(crate) place: Place,
+    pub(crate) place: RecordPosition,
     /// Version of the record.
     version: u64,
 }
@@ -91,7 +92,7 @@ pub(crate) struct Overview {
 /// Content of a session's page.
 pub(crate) struct Story {
     pub(crate) session: SeenSession,
-    pub(crate) told: Told,
+    pub(crate) told: JournalContent,
     /// The session's questions, and those of the sessions that its hooks started.
     pub(crate) questions: Vec<Question>,
     /// The sessions that its hooks started, by name.
@@ -124,7 +125,7 @@ pub(crate) struct Question {
 
 /// Selects a session and some of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Which {
+pub(crate) struct StorySelection {
     pub(crate) name: String,
     /// Set if the board shows all projects.
     pub(crate) project: Option<String>,
@@ -149,7 +150,7 @@ impl Board {
     }
 
     /// The sessions before this position, newest first.
-    pub(crate) fn overview(&self, before: Option<Place>) -> Result<Overview, WaitError> {
+    pub(crate) fn overview(&self, before: Option<RecordPosition>) -> Result<Overview, WaitError> {
         let limit = limits::SESSIONS_ON_PAGE_MAX;
         let project = self.project.clone();
         let filter = Filter { project, before, ..Filter::newest(limit) };
@@ -171,7 +172,7 @@ impl Board {
     }
 
     /// A session and its story.
-    pub(crate) fn story(&self, which: &Which) -> Result<Option<Story>, WaitError> {
+    pub(crate) fn story(&self, which: &StorySelection) -> Result<Option<Story>, WaitError> {
         let Some(session) = self.session(which)? else { return Ok(None) };
         let runs = session.process.is_some();
         let told = self.told(&session, which.before, runs)?;
@@ -189,7 +190,7 @@ impl Board {
     fn children(
         &self,
         session: &SeenSession,
-        told: &Told,
+        told: &JournalContent,
     ) -> Result<HashMap<String, SeenSession>, StoreError> {
         let project = &session.record.workspace;
         let mut children = HashMap::new();
@@ -207,7 +208,7 @@ impl Board {
         session: &SeenSession,
         before: Option<u64>,
         runs: bool,
-    ) -> Result<Told, StoreError> {
+    ) -> Result<JournalContent, StoreError> {
         let record = &session.record;
         let (project, name) = (record.workspace.clone(), record.name.clone());
         let journal = JournalKey { project, session: name };
@@ -220,7 +221,7 @@ impl Board {
     /// The report in this entry of a session's journal, with the hook's output.
     pub(crate) fn report(
         &self,
-        which: &Which,
+        which: &StorySelection,
         sequence: u64,
     ) -> Result<Option<(SeenSession, Report)>, WaitError> {
         let Some(session) = self.session(which)? else { return Ok(None) };
@@ -249,7 +250,7 @@ impl Board {
     /// of raw output after the last one.
     pub(crate) fn turn(
         &self,
-        which: &Which,
+        which: &StorySelection,
         stage: u32,
         iteration: u32,
     ) -> Result<Option<SeenTurn>, WaitError> {
@@ -320,7 +321,7 @@ impl Board {
     }
 
     /// Questions that are answered but whose session has not continued yet.
-    fn answered(&self, told: &Told) -> Result<Vec<Question>, WaitError> {
+    fn answered(&self, told: &JournalContent) -> Result<Vec<Question>, WaitError> {
         let mut answered = Vec::new();
         for id in told.rows.under_way().flat_map(|row| open_questions(&row.what)) {
             let wait = self.approvals.get(id)?;
@@ -333,7 +334,7 @@ impl Board {
         Question { is_attended: self.approvals.is_attended(&wait), wait }
     }
 
-    fn session(&self, which: &Which) -> Result<Option<SeenSession>, StoreError> {
+    fn session(&self, which: &StorySelection) -> Result<Option<SeenSession>, StoreError> {
         let record = match self.project.as_ref().or(which.project.as_ref()) {
             Some(project) => {
                 let key = RecordKey { project: project.clone(), name: which.name.clone() };
@@ -359,7 +360,7 @@ impl Board {
 }
 
 /// The sessions that hooks started in this row.
-fn children_in(what: &What) -> impl Iterator<Item = &str> {
+fn children_in(what: &RowContent) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
         Deed::Child { session, .. } => Some(session.as_str()),
         _ => None,
@@ -367,7 +368,7 @@ fn children_in(what: &What) -> impl Iterator<Item = &str> {
 }
 
 /// The waits of this row whose answers have not been used.
-fn open_questions(what: &What) -> impl Iterator<Item = &str> {
+fn open_questions(what: &RowContent) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
         Deed::Question { wait, state: QuestionState::Waiting | QuestionState::CutOff, .. } => {
             Some(wait.as_str())

@@ -37,8 +37,8 @@ pub mod span;
 pub mod wait_desk;
 mod waiting;
 
-pub use approvals::{Approvals, Origin, Said, Told};
+pub use approvals::{AnswerResult, Approvals, Origin, PersonsAnswer};
 pub use board::Board;
 pub use reach::Reach;
 pub use routes::router;
-pub use wait_desk::{About, WaitDesk};
+pub use wait_desk::{AskingProcess, WaitDesk};

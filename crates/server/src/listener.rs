@@ -81,7 +81,7 @@ async fn talk(stream: TcpStream, client: SocketAddr, router: Router, stop: Cance
 struct Connections(Arc<Mutex<BTreeMap<u64, CancellationToken>>>);
 
 /// One open connection; dropping it frees its place.
-struct Place {
+struct OpenConnection {
     number: u64,
     close: CancellationToken,
     all: Connections,
@@ -89,7 +89,7 @@ struct Place {
 
 impl Connections {
     /// Adds a connection, and closes the oldest one if the limit is reached.
-    fn enter(&self, number: u64) -> Place {
+    fn enter(&self, number: u64) -> OpenConnection {
         let close = CancellationToken::new();
         let mut open = self.open();
         while open.len() >= limits::CONNECTIONS_MAX {
@@ -99,7 +99,7 @@ impl Connections {
         }
         open.insert(number, close.clone());
         drop(open);
-        Place { number, close, all: self.clone() }
+        OpenConnection { number, close, all: self.clone() }
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, CancellationToken>> {
@@ -107,7 +107,7 @@ impl Connections {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.all.open().remove(&self.number);
     }

@@ -66,13 +66,13 @@ pub enum ListenError {
 
 /// What to do if another program holds the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stranger {
+enum IfTaken {
     /// Use any free port.
-    Moves,
+    UseAnother,
     /// Fail: no person can answer.
-    IsAFault,
+    Fail,
     /// Wait without a listener: the question has already been sent.
-    IsBorne,
+    WaitAnyway,
 }
 
 impl Listeners {
@@ -90,16 +90,16 @@ impl Listeners {
         let configured = self.address.port;
         let usual = configured.unwrap_or(self.default_port);
         let is_named = configured.is_some() || own_port == Some(usual);
-        let stranger = if is_named { Stranger::IsAFault } else { Stranger::Moves };
+        let if_taken = if is_named { IfTaken::Fail } else { IfTaken::UseAnother };
         let own_port = own_port.filter(|port| *port != usual);
         let (port, notes) = match own_port {
             // A public address leads to one port only, usually the default one.
-            Some(_) if self.address.public_url.is_some() => self.hold(usual, stranger).await?,
-            Some(port) => self.hold(port, Stranger::IsAFault).await?,
-            None => self.hold(usual, stranger).await?,
+            Some(_) if self.address.public_url.is_some() => self.hold(usual, if_taken).await?,
+            Some(port) => self.hold(port, IfTaken::Fail).await?,
+            None => self.hold(usual, if_taken).await?,
         };
         let port = match own_port {
-            Some(own_port) => self.hold(own_port, Stranger::IsAFault).await?.0,
+            Some(own_port) => self.hold(own_port, IfTaken::Fail).await?.0,
             None => port,
         };
         Ok(Reached { base_url: self.base_url(port), port, notes })
@@ -108,23 +108,24 @@ impl Listeners {
     /// Ensures a listener for a wait from before a crash. People already have its address, so only
     /// its own port is useful.
     pub(crate) async fn reach_again(&self, port: u16) -> Result<Vec<String>, ListenError> {
-        self.hold(port, Stranger::IsBorne).await.map(|(_, notes)| notes)
+        self.hold(port, IfTaken::WaitAnyway).await.map(|(_, notes)| notes)
     }
 
     async fn hold(
         &self,
         wanted: u16,
-        stranger: Stranger,
+        if_taken: IfTaken,
     ) -> Result<(u16, Vec<String>), ListenError> {
         let mut ports = self.ports.lock().await;
         // A replacement port is no help to a hook that names a certain port.
-        let is_it = |port: &&u16| **port == wanted || wanted == 0 || stranger == Stranger::Moves;
+        let is_it =
+            |port: &&u16| **port == wanted || wanted == 0 || if_taken == IfTaken::UseAnother;
         if let Some(port) = ports.get(&wanted).filter(is_it) {
             return Ok((*port, Vec::new()));
         }
-        let (port, note) = self.take(wanted, stranger).await?;
+        let (port, note) = self.take(wanted, if_taken).await?;
         // If another program holds the port, later answers would not reach us.
-        if stranger != Stranger::IsBorne || note.is_none() {
+        if if_taken != IfTaken::WaitAnyway || note.is_none() {
             ports.extend([(wanted, port), (port, port)]);
         }
         Ok((port, note.into_iter().collect()))
@@ -133,25 +134,25 @@ impl Listeners {
     async fn take(
         &self,
         wanted: u16,
-        stranger: Stranger,
+        if_taken: IfTaken,
     ) -> Result<(u16, Option<String>), ListenError> {
         for _ in 0..limits::BIND_ATTEMPTS_MAX {
             if let Some(port) = self.bind(wanted).await? {
                 return Ok((port, None));
             }
-            match self.who_is_at(wanted).await {
-                Holder::OneOfUs => {
+            match self.holder_of(wanted).await {
+                Holder::Hookwright => {
                     self.take_over_later(wanted);
                     return Ok((wanted, None));
                 }
-                Holder::Stranger => break,
-                Holder::Nobody => {}
+                Holder::OtherProgram => break,
+                Holder::Free => {}
             }
         }
         let address = self.address_of(wanted);
-        match stranger {
-            Stranger::IsAFault => Err(ListenError::Taken { address }),
-            Stranger::IsBorne => {
+        match if_taken {
+            IfTaken::Fail => Err(ListenError::Taken { address }),
+            IfTaken::WaitAnyway => {
                 self.take_over_later(wanted);
                 let note = format!(
                     "the address that was sent points to {address}, which another program is \
@@ -159,7 +160,7 @@ impl Listeners {
                 );
                 Ok((wanted, Some(note)))
             }
-            Stranger::Moves => {
+            IfTaken::UseAnother => {
                 let port = self.bind(0).await?.ok_or(ListenError::Taken { address })?;
                 let mut note =
                     format!("another program is using port {wanted}, so answers go to port {port}");
@@ -188,7 +189,7 @@ impl Listeners {
 
     fn start(&self, listener: TcpListener, port: u16) {
         let router = router(Arc::clone(&self.approvals), self.known_as(port));
-        let turn = self.approvals.port_turns.now(self.address_of(port));
+        let turn = self.approvals.port_turns.try_take(self.address_of(port));
         let desk = self.desk.clone();
         self.desk.run(async move {
             serve(listener, router, desk, limits::CONNECTION_WAIT).await;
@@ -202,7 +203,7 @@ impl Listeners {
         let turns = self.approvals.port_turns.clone();
         let router = router(Arc::clone(&self.approvals), self.known_as(port));
         self.desk.run(async move {
-            let mut coming = std::pin::pin!(turns.come(address));
+            let mut coming = std::pin::pin!(turns.wait_for(address));
             let mut turn = None;
             let listener = loop {
                 let pause = match turn {
@@ -223,18 +224,18 @@ impl Listeners {
         });
     }
 
-    async fn who_is_at(&self, port: u16) -> Holder {
+    async fn holder_of(&self, port: u16) -> Holder {
         let address = SocketAddr::new(nearest(self.bind_address()), port);
         let Ok(challenge) = signing_key::random_text() else {
-            return Holder::Stranger;
+            return Holder::OtherProgram;
         };
         let asked = tokio::time::timeout(limits::PROOF_WAIT, ask(address, &challenge)).await;
         match asked {
             Ok(Ok(proof)) if self.approvals.key.is_proof(&proof, port, &challenge) => {
-                Holder::OneOfUs
+                Holder::Hookwright
             }
-            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Holder::Nobody,
-            Ok(_) | Err(_) => Holder::Stranger,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Holder::Free,
+            Ok(_) | Err(_) => Holder::OtherProgram,
         }
     }
 
@@ -261,9 +262,9 @@ impl Listeners {
 
 /// The holder of a port.
 enum Holder {
-    OneOfUs,
-    Stranger,
-    Nobody,
+    Hookwright,
+    OtherProgram,
+    Free,
 }
 
 /// The address at which this machine can reach itself.

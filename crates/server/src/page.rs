@@ -174,7 +174,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::NoReply(NoReply::NotJson | NoReply::UnknownFormat) => {
             plain("Nothing was decided", html! { "Expected a form or a JSON object." })
         }
-        Refusal::NoSuchWord(wait) => plain(
+        Refusal::UnknownWord(wait) => plain(
             "Nothing was decided",
             html! {
                 "This question does not accept that answer. It accepts: "

@@ -37,7 +37,7 @@ impl PortTurns {
     }
 
     /// The lock of a port, unless another process holds it.
-    pub(crate) fn now(&self, address: SocketAddr) -> Option<PortTurn> {
+    pub(crate) fn try_take(&self, address: SocketAddr) -> Option<PortTurn> {
         let file = self.open(address).ok()?;
         match file.try_lock() {
             Ok(()) => Some(PortTurn(file)),
@@ -46,7 +46,7 @@ impl PortTurns {
     }
 
     /// Waits for the lock of a port. Returns `None` at once if locking is not possible.
-    pub(crate) async fn come(&self, address: SocketAddr) -> Option<PortTurn> {
+    pub(crate) async fn wait_for(&self, address: SocketAddr) -> Option<PortTurn> {
         let file = self.open(address).ok()?;
         let (give, given) = oneshot::channel();
         // A thread that waits for a lock cannot be stopped. If its caller is gone, it ends with the
@@ -90,33 +90,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let turns = PortTurns::of_folder(folder.path());
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 8765));
-        let first = turns.now(address).unwrap();
-        assert!(turns.now(address).is_none());
+        let first = turns.try_take(address).unwrap();
+        assert!(turns.try_take(address).is_none());
         let other = SocketAddr::from((Ipv4Addr::LOCALHOST, 8766));
-        assert!(turns.now(other).is_some(), "each port has turns of its own");
+        assert!(turns.try_take(other).is_some(), "each port has turns of its own");
         let waiting = tokio::spawn({
             let turns = turns.clone();
-            async move { turns.come(address).await }
+            async move { turns.wait_for(address).await }
         });
         drop(first);
         let next = waiting.await.unwrap();
-        assert!(next.is_some() && turns.now(address).is_none());
+        assert!(next.is_some() && turns.try_take(address).is_none());
     }
 
     #[tokio::test]
-    async fn one_who_does_not_wait_any_more_hands_the_turn_on() {
+    async fn a_process_that_stopped_waiting_passes_the_lock_on() {
         let folder = tempfile::tempdir().unwrap();
         let turns = PortTurns::of_folder(folder.path());
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 8765));
-        let first = turns.now(address).unwrap();
+        let first = turns.try_take(address).unwrap();
         let gone = tokio::spawn({
             let turns = turns.clone();
-            async move { turns.come(address).await }
+            async move { turns.wait_for(address).await }
         });
         tokio::task::yield_now().await;
         gone.abort();
         let _ = gone.await;
         drop(first);
-        assert!(turns.come(address).await.is_some());
+        assert!(turns.wait_for(address).await.is_some());
     }
 }

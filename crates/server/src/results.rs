@@ -54,7 +54,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
         Refusal::NoReply(NoReply::UnknownFormat) => {
             error("refused", "expected a form or a JSON object".into())
         }
-        Refusal::NoSuchWord(wait) => {
+        Refusal::UnknownWord(wait) => {
             let words: Vec<String> =
                 offered_words(wait).into_iter().map(|(word, _)| word).collect();
             let mut result = error("refused", "this question does not accept this action".into());

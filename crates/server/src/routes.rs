@@ -13,7 +13,7 @@ use hookwright_events::Wait;
 use hookwright_events::wait::WaitState;
 use hookwright_store::WaitError;
 
-use crate::approvals::{Approvals, Origin, Said, Told};
+use crate::approvals::{AnswerResult, Approvals, Origin, PersonsAnswer};
 use crate::reach::{Reach, is_cross_site, is_host_of};
 use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
 use crate::{limits, page, results};
@@ -52,7 +52,7 @@ fn is_loopback(address: SocketAddr) -> bool {
 }
 
 /// The data that the handlers need.
-struct Door {
+struct ListenerState {
     approvals: Arc<Approvals>,
     reach: Reach,
 }
@@ -64,7 +64,7 @@ pub fn router(approvals: Arc<Approvals>, reach: Reach) -> Router {
         .route("/callback/{token}", any(callback))
         .route(PROOF_PATH, get(prove))
         .fallback(nothing_here)
-        .with_state(Arc::new(Door { approvals, reach }))
+        .with_state(Arc::new(ListenerState { approvals, reach }))
 }
 
 /// Why a request is refused.
@@ -91,12 +91,12 @@ pub(crate) enum Refusal {
     /// It contains no decision.
     NoReply(NoReply),
     /// The word is not one of the offered ones.
-    NoSuchWord(Box<Wait>),
+    UnknownWord(Box<Wait>),
     /// The store failed. The cause is not shown to clients.
     Broken,
 }
 
-async fn callback(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+async fn callback(State(door): State<Arc<ListenerState>>, request: Request<Body>) -> Response {
     let as_json = *request.method() == Method::POST && wants_json(request.headers());
     let answered = door.answer(request).await;
     let (status, text) = match &answered {
@@ -129,7 +129,7 @@ enum Answered {
     Decided { wait: Box<Wait>, is_attended: bool },
 }
 
-impl Door {
+impl ListenerState {
     async fn answer(&self, request: Request<Body>) -> Result<Answered, Refusal> {
         let (parts, body) = request.into_parts();
         let (token, query) = token_and_query(&parts.uri);
@@ -178,10 +178,11 @@ impl Door {
         let by = match (is_program, peer) {
             (true, Some(peer)) => format!("a request from {}", peer.client.ip()),
             (true, None) => "a request".to_owned(),
-            (false, peer) => somebody_at_the_page(peer),
+            (false, peer) => answerer_at_the_page(peer),
         };
         let Reply { action, message, whole } = reply;
-        let said = Said { action, message, by, origin: Peer::origin(peer), whole: Some(whole) };
+        let said =
+            PersonsAnswer { action, message, by, origin: Peer::origin(peer), whole: Some(whole) };
         let approvals = Arc::clone(&self.approvals);
         let told = in_the_store(move || {
             let told = approvals.say(&wait.id, said)?;
@@ -189,14 +190,16 @@ impl Door {
             Ok((told, is_attended))
         });
         match told.await? {
-            (Told::Counts(wait), is_attended) => Ok(Answered::Decided { wait, is_attended }),
-            (Told::TooLate(wait), _) => Err(Refusal::Ended(wait)),
-            (Told::FromInside(_), _) => Err(Refusal::FromInside),
-            (Told::NoSuchWord(wait), _) if wait.state == WaitState::Waiting => {
-                Err(Refusal::NoSuchWord(wait))
+            (AnswerResult::Counts(wait), is_attended) => {
+                Ok(Answered::Decided { wait, is_attended })
             }
-            (Told::NoSuchWord(wait), _) => Err(Refusal::Ended(wait)),
-            (Told::Unknown, _) => Err(Refusal::Unknown),
+            (AnswerResult::TooLate(wait), _) => Err(Refusal::Ended(wait)),
+            (AnswerResult::FromInside(_), _) => Err(Refusal::FromInside),
+            (AnswerResult::UnknownWord(wait), _) if wait.state == WaitState::Waiting => {
+                Err(Refusal::UnknownWord(wait))
+            }
+            (AnswerResult::UnknownWord(wait), _) => Err(Refusal::Ended(wait)),
+            (AnswerResult::Unknown, _) => Err(Refusal::Unknown),
         }
     }
 }
@@ -217,7 +220,7 @@ impl Refusal {
             Refusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Refusal::NoReply(NoReply::UnknownFormat) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Refusal::BrokenOff | Refusal::NoReply(_) | Refusal::NoSuchWord(_) => {
+            Refusal::BrokenOff | Refusal::NoReply(_) | Refusal::UnknownWord(_) => {
                 StatusCode::BAD_REQUEST
             }
             Refusal::Broken => StatusCode::SERVICE_UNAVAILABLE,
@@ -226,7 +229,7 @@ impl Refusal {
 }
 
 /// Describes the person who decides, as far as the page knows.
-pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
+pub(crate) fn answerer_at_the_page(peer: Option<Peer>) -> String {
     match peer {
         Some(peer) => format!("a person at the page, from {}", peer.client.ip()),
         None => "a person at the page".to_owned(),
@@ -281,7 +284,7 @@ pub(crate) async fn in_the_store<T: Send + 'static>(
 }
 
 /// Proves to another process that we have the same store, and reveals nothing else.
-async fn prove(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+async fn prove(State(door): State<Arc<ListenerState>>, request: Request<Body>) -> Response {
     if !door.is_meant(request.headers(), None) {
         return refused(&Refusal::OtherHost);
     }
@@ -296,7 +299,7 @@ async fn prove(State(door): State<Arc<Door>>, request: Request<Body>) -> Respons
     }
 }
 
-async fn nothing_here(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+async fn nothing_here(State(door): State<Arc<ListenerState>>, request: Request<Body>) -> Response {
     let is_meant = door.is_meant(request.headers(), None);
     refused(if is_meant { &Refusal::Unknown } else { &Refusal::OtherHost })
 }

@@ -19,14 +19,14 @@ use crate::{limits, signing_key};
 
 /// People's answers for one project.
 pub struct WaitDesk {
-    about: About,
+    about: AskingProcess,
     open: Box<dyn Fn() -> io::Result<Approvals> + Send + Sync>,
-    at_work: OnceCell<AtWork>,
+    at_work: OnceCell<OpenDesk>,
 }
 
 /// The asking process, and where it listens for answers.
 #[derive(Debug, Clone)]
-pub struct About {
+pub struct AskingProcess {
     /// The project's path as text.
     pub project: String,
     /// The running loop or pipeline, for questions that do not name one.
@@ -41,7 +41,7 @@ pub struct About {
 }
 
 /// Created with the first question.
-struct AtWork {
+struct OpenDesk {
     approvals: Arc<Approvals>,
     listeners: Arc<Listeners>,
     waiting: Waiting,
@@ -55,13 +55,13 @@ struct AtWork {
 impl WaitDesk {
     /// A desk that calls `open` when the first question comes.
     pub fn new(
-        about: About,
+        about: AskingProcess,
         open: impl Fn() -> io::Result<Approvals> + Send + Sync + 'static,
     ) -> Self {
         Self { about, open: Box::new(open), at_work: OnceCell::new() }
     }
 
-    async fn at_work(&self) -> io::Result<&AtWork> {
+    async fn at_work(&self) -> io::Result<&OpenDesk> {
         self.at_work
             .get_or_try_init(|| async {
                 let approvals = Arc::new((self.open)()?);
@@ -75,7 +75,7 @@ impl WaitDesk {
                 let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
                 reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
                 let keeper = (self.about.keeper)();
-                Ok(AtWork { approvals, listeners, waiting, keeper, bell, reception })
+                Ok(OpenDesk { approvals, listeners, waiting, keeper, bell, reception })
             })
             .await
     }
@@ -89,7 +89,7 @@ impl Waits for WaitDesk {
                 let id = desk.approvals.key.id_of(&self.about.project, key, attempt);
                 match desk.ask(move |approvals| approvals.get(&id)).await? {
                     Some(wait) if is_of(&wait, &self.about.project, key) => {
-                        return self.taken_up(desk, wait).await.map(Some);
+                        return self.adopted(desk, wait).await.map(Some);
                     }
                     Some(_) => {}
                     None => return Ok(None),
@@ -120,10 +120,10 @@ impl Waits for WaitDesk {
                 let asked = kept.clone();
                 match desk.ask(move |approvals| approvals.waits.open(&asked)).await? {
                     Opened::New => return Ok(desk.opened(kept, reached.notes)),
-                    Opened::There(there) => {
+                    Opened::AlreadyOpen(there) => {
                         let key = kept.key.as_ref();
                         if key.is_some_and(|key| is_of(&there, &self.about.project, key)) {
-                            return self.taken_up(desk, *there).await;
+                            return self.adopted(desk, *there).await;
                         }
                     }
                 }
@@ -180,7 +180,7 @@ impl Waits for WaitDesk {
 
 impl WaitDesk {
     /// Listens again for an earlier wait that is still open, and makes this process its keeper.
-    async fn taken_up(&self, desk: &AtWork, wait: Wait) -> io::Result<OpenWait> {
+    async fn adopted(&self, desk: &OpenDesk, wait: Wait) -> io::Result<OpenWait> {
         if wait.state != WaitState::Waiting {
             return Ok(desk.opened(wait, Vec::new()));
         }
@@ -188,14 +188,14 @@ impl WaitDesk {
         let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
         let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
         let (id, keeper, bell) = (wait.id.clone(), desk.keeper.clone(), desk.bell.clone());
-        let take_up =
-            move |approvals: &Approvals| approvals.waits.take_up(&id, &keeper, &bell, now_ms());
-        let ours = desk.ask(take_up).await?;
+        let adopt =
+            move |approvals: &Approvals| approvals.waits.adopt(&id, &keeper, &bell, now_ms());
+        let ours = desk.ask(adopt).await?;
         Ok(desk.opened(ours.unwrap_or(wait), notes))
     }
 
     /// The wait without its id and address.
-    fn new_wait(&self, wait: NewWait, desk: &AtWork) -> Wait {
+    fn new_wait(&self, wait: NewWait, desk: &OpenDesk) -> Wait {
         let since_ms = now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
@@ -226,7 +226,7 @@ impl WaitDesk {
     }
 }
 
-impl AtWork {
+impl OpenDesk {
     /// Runs a call of the store, which blocks, on another thread.
     async fn ask<T: Send + 'static>(
         &self,

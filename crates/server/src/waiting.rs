@@ -42,7 +42,7 @@ impl Waiting {
     }
 
     /// Wakes the tasks for which `is_due` returns true.
-    fn let_look(&self, is_due: impl Fn(&str) -> bool) {
+    fn wake(&self, is_due: impl Fn(&str) -> bool) {
         for (_, look) in self.tickets().values().filter(|(id, _)| is_due(id)) {
             look.notify_one();
         }
@@ -63,11 +63,11 @@ pub(crate) async fn watch(bell: Option<HungBell>, waiting: Waiting, stop: Cancel
             match &mut bell {
                 Some(bell) => {
                     let rung = bell.rung().await;
-                    waiting.let_look(|id| rung.iter().any(|rung| rung == id));
+                    waiting.wake(|id| rung.iter().any(|rung| rung == id));
                 }
                 None => {
                     tokio::time::sleep(limits::LOOK_PAUSE_WITHOUT_BELL).await;
-                    waiting.let_look(|_| true);
+                    waiting.wake(|_| true);
                 }
             }
         }

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use hookwright_events::wait::{PersonsDecision, Wait, WaitState};
 
-use crate::{Commit, Delete, Durability, Expected, Filter, Kind, Place, Put, Record, RecordKey};
+use crate::{
+    Commit, Delete, Durability, Expected, Filter, Kind, Put, Record, RecordKey, RecordPosition,
+};
 use crate::{Store, StoreError, limits, records};
 
 /// Questions to people.
@@ -29,7 +31,7 @@ pub enum Opened {
     /// The wait was stored.
     New,
     /// A wait with this id exists already.
-    There(Box<Wait>),
+    AlreadyOpen(Box<Wait>),
 }
 
 /// Result of [`KeptWaits::decide`].
@@ -73,7 +75,7 @@ impl KeptWaits {
             Ok(_) => Ok(Opened::New),
             Err(StoreError::RecordConflict { key, .. }) if key.name == wait.id => {
                 match self.get(&wait.id, wait.since_ms)? {
-                    Some(there) => Ok(Opened::There(Box::new(there))),
+                    Some(there) => Ok(Opened::AlreadyOpen(Box::new(there))),
                     // Another process has deleted it in between.
                     None => self.open(wait),
                 }
@@ -103,7 +105,7 @@ impl KeptWaits {
     }
 
     /// Makes this process the one that asks, and stores how to notify it of an answer.
-    pub fn take_up(
+    pub fn adopt(
         &self,
         id: &str,
         keeper: &str,
@@ -238,7 +240,7 @@ impl KeptWaits {
         // No wait lasts longer than ended ones are kept, so it has ended, whatever its record says.
         let before = now_ms.saturating_sub(kept_ms.saturating_mul(2));
         let filter = Filter {
-            before: Some(Place { created_at_ms: before, inserted: 0 }),
+            before: Some(RecordPosition { created_at_ms: before, inserted: 0 }),
             ..Filter::newest(limits::ENDED_WAITS_FORGOTTEN_AT_ONCE)
         };
         let old = self.store.list(Kind::Wait, &filter)?;

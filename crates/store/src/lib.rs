@@ -56,7 +56,7 @@ pub use loss::Loss;
 pub use page::{entries, headings, records};
 pub use queue::{LaneKey, LaneMove, Queued};
 pub use reclaimed::{Reclaimed, Rewrite};
-pub use record::{Filter, Heading, Kind, Place, Record, RecordKey};
+pub use record::{Filter, Heading, Kind, Record, RecordKey, RecordPosition};
 pub use sqlite::SqliteStore;
 pub use store::Store;
 #[cfg(feature = "testing")]

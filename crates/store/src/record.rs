@@ -49,7 +49,7 @@ pub struct Record {
     /// Rises with every change.
     pub version: u64,
     /// Its position in lists: its creation time.
-    pub place: Place,
+    pub place: RecordPosition,
     /// A word that [`Filter`] can select by.
     pub status: String,
     /// The stored text.
@@ -58,7 +58,7 @@ pub struct Record {
 
 /// Position of a record among all of its kind, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct RecordPosition {
     /// Creation time in milliseconds since 1970, as its first writer gave it.
     pub created_at_ms: i64,
     /// Orders records of the same millisecond: rises with every new record of the store.
@@ -73,7 +73,7 @@ pub struct Heading {
     /// A word that [`Filter`] can select by.
     pub status: String,
     /// Its position in lists.
-    pub place: Place,
+    pub place: RecordPosition,
 }
 
 /// Selects records.
@@ -86,7 +86,7 @@ pub struct Filter {
     /// Only names with this prefix.
     pub name_prefix: Option<String>,
     /// Only older records: the position of the last record of the previous page.
-    pub before: Option<Place>,
+    pub before: Option<RecordPosition>,
     /// At most this many.
     pub limit: usize,
 }

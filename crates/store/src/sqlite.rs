@@ -56,7 +56,7 @@ impl SqliteStore {
         if !files.exist()? {
             open::create(&files)?;
         }
-        Self::open_files(files, open::Use::Writing)
+        Self::open_files(files, open::Purpose::Writing)
     }
 
     /// Opens the store of this folder if there is one. Never creates a store, and can read one that
@@ -64,7 +64,7 @@ impl SqliteStore {
     pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
         let files = Files::of(folder)?;
         match files.exist()? {
-            true => Self::open_files(files, open::Use::Reading).map(Some),
+            true => Self::open_files(files, open::Purpose::Reading).map(Some),
             false => Ok(None),
         }
     }
@@ -93,7 +93,7 @@ impl SqliteStore {
         folder.join(files::MAIN)
     }
 
-    fn open_files(mut files: Files, how: open::Use) -> Result<Self, StoreError> {
+    fn open_files(mut files: Files, how: open::Purpose) -> Result<Self, StoreError> {
         let notes = last_commits::read(&files.last_commits);
         let connection = open::open(&mut files, how)?;
         let losses = last_commits::losses(&connection, &notes);

@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
     Case { name: "unreachable", manner: || None, environment: &[] },
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "it stands among those that give none")]
+#[expect(clippy::unnecessary_wraps, reason = "it is in a table with functions that return none")]
 fn refuse(refusal: Refusal) -> Option<Manner> {
     Some(Manner::Refuse(refusal))
 }

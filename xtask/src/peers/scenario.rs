@@ -116,7 +116,7 @@ pub(crate) const ALL: &[Scenario] = &[
         ..WORKING
     },
     Scenario {
-        rule: "ask: where nobody can be asked it is denied with the reason",
+        rule: "ask: without a person to ask, it is denied with the reason",
         hooks: "hooks: {tool:pre_execute: [{command: 'echo ''{\"decision\":\"ask\",\"reason\":\"are you sure\"}'''}]}\n",
         check: |seen| {
             seen.must("the command did not run", !seen.is_there("ran"))?;

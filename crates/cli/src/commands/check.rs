@@ -16,7 +16,7 @@ use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::configuration::Configuration;
 use crate::error::{Advice, Certainty, Failure, cut_folder, unfired_together, warning_json};
 use crate::exit_code;
-use crate::runner::Place;
+use crate::runner::ProjectRunner;
 use crate::screen::Screen;
 use crate::text::count;
 
@@ -57,7 +57,7 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
     let mut found = ConfigFiles::find(&arguments.options)?;
     let mut notes = Vec::new();
     if arguments.options.config.is_empty() {
-        let runs = Place::find(&arguments.options)?.runs_of_project()?;
+        let runs = ProjectRunner::find(&arguments.options)?.runs_of_project()?;
         found.add_files(runs.files);
         notes.extend(runs.cut.iter().map(|folder| cut_folder(folder)));
     } else {
@@ -109,14 +109,14 @@ struct OfRuns {
 impl OfRuns {
     fn find(found: &ConfigFiles, options: &ConfigOptions) -> Result<Self, Failure> {
         let searching = options.searching();
-        let faults_of_children = Place::find(&searching)?.faults_of_children(found)?;
+        let faults_of_children = ProjectRunner::find(&searching)?.faults_of_children(found)?;
         let (mut faults, mut left_out) = (faults_of_children, Vec::new());
         let (mut unfired, mut named) = (UnfiredHooks::new(found), Vec::new());
         let runs =
             found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
         for file in runs {
             // The same steps as `run`, so that both find the same faults.
-            let mut place = Place::find(&searching)?;
+            let mut place = ProjectRunner::find(&searching)?;
             let asked = file.path.to_string_lossy();
             place.enter_project_of(&asked, &searching)?;
             match place.prepare(place.asked(&asked, None))? {

@@ -15,7 +15,7 @@ use crate::config_files::ConfigOptions;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{Choice, Sessions};
-use crate::runner::{self, Place, Prepared};
+use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::{session_choice, state};
@@ -45,13 +45,13 @@ pub(crate) struct ResumeArguments {
 }
 
 pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
-    let mut place = Place::find(&arguments.how.options)?;
+    let mut place = ProjectRunner::find(&arguments.how.options)?;
     let store = state::store()?;
     let found = chosen(arguments, &*store, &place)?;
     let name = found.key.name.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let no_such = || SessionFailure::Unknown { name: name.as_str().to_owned() };
     if found.key.project != place.project() {
-        place = Place::find(&ConfigOptions {
+        place = ProjectRunner::find(&ConfigOptions {
             cwd: Some(PathBuf::from(&found.key.project)),
             config: arguments.how.options.config.clone(),
             dialect: arguments.how.options.dialect.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
 fn chosen(
     arguments: &ResumeArguments,
     store: &dyn Store,
-    place: &Place,
+    place: &ProjectRunner,
 ) -> Result<Record, Failure> {
     let project = place.project();
     match &arguments.session {

@@ -9,7 +9,7 @@ use hookwright_pipeline::stored_session::stored_status;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::render::session as render;
-use crate::runner::{self, Place, Prepared};
+use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::state;
@@ -46,7 +46,7 @@ pub(crate) struct RunArguments {
 }
 
 pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failure> {
-    let mut place = Place::find(&arguments.how.options)?;
+    let mut place = ProjectRunner::find(&arguments.how.options)?;
     place.enter_project_of(&arguments.file, &arguments.how.options)?;
     let asked = place.asked(&arguments.file, arguments.agent.as_deref());
     let Prepared { sources, plan, secrets } = match place.prepare(asked)? {

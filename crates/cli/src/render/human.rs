@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_always_shown_stands_there_whole_and_once() {
+    fn output_that_is_always_shown_appears_completely_and_once() {
         let many: String = (1..=30).map(|number| format!("{number}\n")).collect();
         let long = format!("{}\n", "x".repeat(500));
         for (status, stdout, stderr, reason, expected) in [

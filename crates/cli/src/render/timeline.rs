@@ -14,7 +14,7 @@ use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, Milestone, Part};
 use super::{at_most, human};
 use crate::known_session::KnownSession;
 use crate::text::{Paint, count, local, one_line, visible};
-use abridged::{Abridged, Shown};
+use abridged::{Abridged, AbridgedEntry};
 use page::{Page, WORDS_MAX, Words};
 
 /// Hooks and decisions of one iteration that are drawn.
@@ -226,10 +226,10 @@ impl TimelineScreen {
         ended.unwrap_or_default() + &self.draw_all(shown)
     }
 
-    fn draw_all(&mut self, shown: Vec<Shown<Iteration>>) -> String {
+    fn draw_all(&mut self, shown: Vec<AbridgedEntry<Iteration>>) -> String {
         let draw = |shown| match shown {
-            Shown::One(iteration) => self.draw(&iteration),
-            Shown::Gap(number) => {
+            AbridgedEntry::One(iteration) => self.draw(&iteration),
+            AbridgedEntry::Gap(number) => {
                 let (_, trunk) = self.rails();
                 format!("{trunk}… {} not shown …\n", count(number, "iteration"))
             }
@@ -271,7 +271,7 @@ impl TimelineScreen {
         item.text.push_str(&end);
         item.is_trouble |= is_trouble;
         let shown = if self.all {
-            vec![Shown::One(item)]
+            vec![AbridgedEntry::One(item)]
         } else {
             let is_trouble = item.is_trouble;
             self.items.push(item, is_trouble)
@@ -289,14 +289,14 @@ impl TimelineScreen {
         self.show_items(shown)
     }
 
-    fn show_items(&mut self, shown: Vec<Shown<DrawnItem>>) -> String {
+    fn show_items(&mut self, shown: Vec<AbridgedEntry<DrawnItem>>) -> String {
         let show = |shown| match shown {
-            Shown::One(item) => {
+            AbridgedEntry::One(item) => {
                 let DrawnItem { text, skipped, .. } = item;
                 self.skipped += skipped;
                 text
             }
-            Shown::Gap(number) => {
+            AbridgedEntry::Gap(number) => {
                 format!("│  │  … {} not shown …\n", of_number(number, "piece of work"))
             }
         };

@@ -50,11 +50,11 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
         }
         let session = match tasks.session_to_ask(&task, screen) {
             // The session may have begun, and continues with it when it is resumed.
-            Ok(ToAsk::Nobody | ToAsk::CutOff { .. }) if asked.is_some() => {
+            Ok(ToAsk::NoSession | ToAsk::CutOff { .. }) if asked.is_some() => {
                 let session = asked.unwrap_or_default();
                 return Err(Failure::Task(TaskFailure::NoAnswer { id, state, session }));
             }
-            Ok(ToAsk::Nobody) => break,
+            Ok(ToAsk::NoSession) => break,
             Ok(ToAsk::CutOff { session, resume, holds }) => {
                 let failure = TaskFailure::SessionCutOff { id, state, session, resume, holds };
                 return Err(Failure::Task(failure));

@@ -20,7 +20,7 @@ pub(super) enum ToAsk {
     /// A session that was killed; `resume` names the one to resume. `holds`: it works on the task.
     CutOff { session: String, resume: String, holds: bool },
     /// No session: the project's own hooks.
-    Nobody,
+    NoSession,
 }
 
 impl Tasks {
@@ -63,9 +63,9 @@ impl Tasks {
             screen.talk(&format!(
                 "note: several sessions are running here ({names}), so no session's hooks run\n"
             ));
-            return Ok(ToAsk::Nobody);
+            return Ok(ToAsk::NoSession);
         }
-        Ok(running.pop().map_or(ToAsk::Nobody, |only| ToAsk::Session(Box::new(only))))
+        Ok(running.pop().map_or(ToAsk::NoSession, |only| ToAsk::Session(Box::new(only))))
     }
 
     /// The name of the running session in which the caller works.

@@ -71,7 +71,7 @@ fn a_file_is_trusted_as_it_is_and_where_it_is() {
 }
 
 #[test]
-fn who_swaps_a_file_between_check_and_load_gains_nothing() {
+fn swapping_a_file_between_check_and_load_gains_nothing() {
     let world = World::new();
     world.trust("hookwright.yaml");
     let found = world.found(Vec::new());

@@ -111,7 +111,7 @@ fn every_cause_but_a_crash_gives_the_turn_to_the_next_agent() {
 }
 
 #[test]
-fn when_all_are_limited_the_session_waits_for_the_one_who_can_work_soonest() {
+fn when_all_agents_are_limited_the_session_waits_for_the_first_that_can_work() {
     let limited = |seconds: f64, reason: &str| {
         at_first(&json!({ "decision": "error", "failure": "rate_limit", "reason": reason,
             "retry_after": seconds }))
@@ -215,7 +215,7 @@ fn a_quota_without_an_end_is_left_to_a_person_and_resume_asks_again() {
 }
 
 #[test]
-fn a_time_that_nobody_would_wait_for_is_left_to_a_person() {
+fn a_very_long_wait_is_left_to_a_person() {
     for reset in [json!({ "resets_at": 9_999_999_999_u64 }), json!({ "retry_after": 1e12 })] {
         let mut status = json!({ "decision": "error", "failure": "rate_limit", "reason": "far" });
         status.as_object_mut().unwrap().extend(reset.as_object().unwrap().clone());
@@ -228,7 +228,7 @@ fn a_time_that_nobody_would_wait_for_is_left_to_a_person() {
 }
 
 #[test]
-fn where_nobody_is_let_in_the_iteration_has_failed() {
+fn if_all_agents_are_unauthorised_the_iteration_fails() {
     let shut = at_first(&json!({ "decision": "error", "failure": "auth", "reason": "no key" }));
     let sandbox = with_programs(&[("first", &shut), ("second", &shut)])
         .file("loop.yaml", loop_of("[{command: first}, {command: second}]", 1));
@@ -374,7 +374,7 @@ fn presets_are_started_as_they_were_recorded_and_their_last_words_are_the_output
 }
 
 #[test]
-fn a_cost_below_nothing_is_not_believed_of_anybody() {
+fn a_negative_cost_is_ignored() {
     let program = recorded("claude", "answered")
         .replace("cat $from/stdout;", "sed 's/\"total_cost_usd\":/&-/' $from/stdout;");
     let text = format!("max_cost: 1\n{}", loop_of("claude", 1));

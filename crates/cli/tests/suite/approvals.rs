@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
-use hookwright_server::{About, Approvals, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, WaitDesk};
 use hookwright_store::SqliteStore;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn state(sandbox: &Sandbox) -> PathBuf {
 fn session(sandbox: &Sandbox, keeper: fn() -> String) -> WaitDesk {
     let folder = state(sandbox);
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let about = About {
+    let about = AskingProcess {
         project: "/home/ann/shop".into(),
         pipeline: None,
         keeper,
@@ -130,7 +130,7 @@ fn what_waits_is_listed_for_people_and_for_programs() {
 }
 
 #[test]
-fn approving_in_another_process_wakes_whoever_waits() {
+fn approving_in_another_process_wakes_the_session_that_asked() {
     let sandbox = Sandbox::new().set("USER", "ann");
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(HOUR));
@@ -159,7 +159,7 @@ fn approving_in_another_process_wakes_whoever_waits() {
 }
 
 #[test]
-fn rejecting_works_while_nobody_listens_and_nobody_runs_the_session() {
+fn rejecting_works_without_a_listener_and_without_a_running_session() {
     let sandbox = Sandbox::new().set("TZ", "UTC0");
     let desk = session(&sandbox, dead);
     let open = ask(&desk, question(HOUR));
@@ -182,7 +182,7 @@ fn rejecting_works_while_nobody_listens_and_nobody_runs_the_session() {
 }
 
 #[test]
-fn a_wait_that_nobody_takes_up_ends_with_the_process_that_asked() {
+fn a_wait_that_cannot_be_resumed_ends_with_the_process_that_asked() {
     let sandbox = Sandbox::new();
     let desk = session(&sandbox, dead);
     let open = ask(&desk, NewWait { key: None, session: None, ..question(HOUR) });

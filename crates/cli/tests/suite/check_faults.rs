@@ -163,7 +163,7 @@ help: write the values out instead of repeating them with anchors
 }
 
 #[test]
-fn a_key_that_stands_twice() {
+fn a_duplicate_key() {
     assert_eq!(
         said_about(
             "hooks:
@@ -204,7 +204,7 @@ help: did you mean `timeout`?
 }
 
 #[test]
-fn a_key_that_nobody_knows() {
+fn an_unknown_key() {
     assert_eq!(
         said_about(
             "callback: {port: 0, color: red}
@@ -376,7 +376,7 @@ help: did you mean `abort`?
 }
 
 #[test]
-fn a_word_that_nobody_knows() {
+fn an_unknown_word() {
     assert_eq!(
         said_about(
             "hooks:
@@ -520,7 +520,7 @@ help: name the event: `event: tool:pre_execute`
 }
 
 #[test]
-fn a_failure_that_nobody_waits_for() {
+fn a_failure_policy_without_await() {
     assert_eq!(
         said_about(
             "hooks:
@@ -654,7 +654,7 @@ help: did you mean `tool:pre_execute`?
 }
 
 #[test]
-fn an_event_that_nobody_knows() {
+fn an_unknown_event_name() {
     assert_eq!(
         said_about(
             "hooks:
@@ -771,7 +771,7 @@ help: did you mean `ITERATION`?
 }
 
 #[test]
-fn a_condition_with_a_variable_that_nobody_sets() {
+fn a_condition_with_a_variable_that_is_never_set() {
     assert_eq!(
         said_about(
             "hooks:
@@ -926,7 +926,7 @@ help: did you mean `TOOL_INPUT`?
 }
 
 #[test]
-fn a_path_into_a_variable_that_nobody_sets() {
+fn a_path_into_a_variable_that_is_never_set() {
     assert_eq!(
         said_about(
             "hooks:
@@ -945,7 +945,7 @@ help: use a variable that `hookwright events NAME` lists, or set it in the envir
 }
 
 #[test]
-fn an_id_that_stands_twice() {
+fn a_duplicate_id() {
     assert_eq!(
         said_about(
             "hooks:
@@ -965,7 +965,7 @@ help: give one of the two another `id`
 }
 
 #[test]
-fn a_dialect_that_nobody_speaks() {
+fn an_unknown_dialect() {
     assert_eq!(
         said_about(
             "hooks:

@@ -215,7 +215,7 @@ fn a_command_with_very_many_odd_places_is_not_told_all_of_them() {
 }
 
 #[test]
-fn nobody_but_check_speaks_of_warnings() {
+fn only_check_prints_warnings() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'echo $PROMPT >&2'}]}");
     for arguments in [&["list"][..], &["explain", "Stop"], &["fire", "Stop"]] {
         let ran = sandbox.run(arguments);

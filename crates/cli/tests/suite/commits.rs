@@ -241,7 +241,7 @@ fn interrupted_in_a_hook_behind_its_commit_only_that_hook_runs_again() {
 }
 
 #[test]
-fn a_commit_that_somebody_else_made_meanwhile_is_not_taken_for_its_own() {
+fn a_commit_of_another_process_is_not_taken_for_its_own() {
     // The commit is abandoned with the session.
     let sandbox = killing("pre-commit");
     let hook = std::fs::read_to_string(sandbox.path(".git/hooks/pre-commit")).unwrap();

@@ -271,7 +271,7 @@ fn a_failed_hook_shows_the_last_lines_of_what_it_printed_and_nothing_raw() {
 }
 
 #[test]
-fn an_event_that_nobody_listens_to_says_so() {
+fn an_event_without_hooks_says_so() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: x}]}");
     let ran = sandbox.run(&["fire", "tool:error", "--data", r#"{"tool_name": "Bash"}"#]);
     assert_eq!(ran, Ran::new(0, "0 hooks\n", "no hook listens to tool:error (bash)\n"));
@@ -475,7 +475,7 @@ fn git(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_reason_of_a_faulty_file_says_in_one_line_where_and_how_to_mend_it() {
+fn the_reason_of_a_faulty_file_says_in_one_line_where_and_how_to_fix_it() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: x, whn: y}]}");
     let ran = sandbox.run(&["fire", "Stop", "--json"]);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -104,7 +104,7 @@ fn what_was_imported_runs_as_it_did() {
 }
 
 #[test]
-fn a_file_that_is_nobodys_says_how_to_name_its_system() {
+fn a_file_of_an_unknown_system_says_how_to_name_its_system() {
     let sandbox = Sandbox::new().file("x.yaml", "hooks: {}\n");
     let ran = sandbox.run(&["import", "x.yaml"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));

@@ -37,7 +37,7 @@ const FAILED: &str = "Your last turn failed: the agent exited with 7: broken";
 const RECOVER: &str = "\n\nRead what the hooks say above, fix it, and go on with the task.\n\n";
 
 #[test]
-fn raw_output_waits_in_order_stands_above_the_next_prompt_once_and_the_rest_is_delivered_last() {
+fn raw_output_waits_in_order_is_above_the_next_prompt_once_and_the_rest_is_delivered_last() {
     let sandbox = a_loop(
         "
   session_start:

@@ -123,7 +123,7 @@ $
 }
 
 #[test]
-fn everything_that_was_printed_stands_in_the_scrollback_once_and_whole() {
+fn everything_that_was_printed_is_in_the_scrollback_once_and_complete() {
     for (columns, rows) in [(60, 10), (20, 5), (300, 80)] {
         let sandbox = project(1, "").file(
             "loop.yaml",
@@ -398,7 +398,7 @@ fn a_session_begun_in_the_background_prints_plain_lines() {
 }
 
 #[test]
-fn where_nobody_watches_a_terminal_there_are_plain_lines() {
+fn without_a_terminal_to_watch_there_are_plain_lines() {
     let sandbox = project(1, "");
     for (number, command) in [
         "hookwright run loop.yaml --session $S --plain",

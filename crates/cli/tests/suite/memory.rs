@@ -8,7 +8,7 @@ use crate::long_journal::run_long_session;
 use crate::support::Sandbox;
 
 #[test]
-fn a_gigabyte_that_nobody_wants_to_see_does_not_stay_in_memory() {
+fn a_gigabyte_of_unwanted_output_does_not_stay_in_memory() {
     let sandbox = Sandbox::with_hooks(
         "hooks:
   session:start:

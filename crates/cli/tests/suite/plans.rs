@@ -47,7 +47,7 @@ fn a_program_beside_is_no_loop_of_its_name() {
 }
 
 #[test]
-fn what_stands_nearer_is_found_first() {
+fn the_nearest_file_is_found_first() {
     let says = |word: &str| format!("prompt: {word}\nagent: {KEEPS_PROMPTS}\nmax_iterations: 1\n");
     let sandbox = Sandbox::new()
         .file("x.yaml", says("one"))
@@ -83,7 +83,7 @@ fn stages_name_their_loops_as_seen_from_the_pipeline() {
 }
 
 #[test]
-fn a_prompt_stands_in_the_loop_in_a_file_it_names_or_beside_it() {
+fn a_prompt_is_in_the_loop_in_a_file_it_names_or_beside_it() {
     for (text, file) in [
         ("prompt: told", "unread.md"),
         ("prompt_file: ../told.md", "told.md"),
@@ -463,7 +463,7 @@ fn check_reads_loops_and_pipelines_whatever_they_are_called() {
 }
 
 #[test]
-fn files_of_a_session_that_nobody_knows_are_not_mixed_with_others() {
+fn files_of_an_unknown_session_are_not_mixed_with_others() {
     let sandbox = Sandbox::new().file("loop.yaml", LOOP);
     run(&sandbox, "loop.yaml", 0);
     std::fs::remove_dir_all(sandbox.path("../.local/state")).unwrap();

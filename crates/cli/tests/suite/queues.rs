@@ -181,7 +181,7 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
 }
 
 #[test]
-fn what_failed_or_was_blocked_is_tried_again_only_after_somebody_opened_it() {
+fn failed_and_blocked_issues_are_retried_only_after_reopen() {
     let agent = command("echo agent $ISSUE_NUMBER >> log; [ $ISSUE_NUMBER != 2 ] || [ -e fixed ]");
     let sandbox = issues("", &agent);
     run(&sandbox, "loop.yaml", 0);

@@ -46,7 +46,7 @@ files: .hookwright/sessions/s
 }
 
 #[test]
-fn hooks_that_are_taken_up_again_are_shown_as_all_others_are() {
+fn resumed_hooks_are_shown_like_all_others() {
     let sandbox = Sandbox::with_hooks(
         "hooks: {iteration:complete: [{id: slow, await: true, command: 'test -e go || { echo $$ > pid; exec sleep 1000; }'}, {id: tests, await: true, command: 'exit 1'}]}",
     )

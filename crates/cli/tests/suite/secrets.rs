@@ -15,7 +15,7 @@ fn with_secrets(hooks: &str, text: &str, mode: u32) -> Sandbox {
 }
 
 #[test]
-fn a_hook_that_names_a_secret_gets_it_and_nobody_sees_it() {
+fn a_hook_that_names_a_secret_gets_it_and_it_is_never_shown() {
     let sandbox = with_secrets(HOOKS, "TOKEN=hunter22\n", 0o600);
     for arguments in [
         &["fire", "Stop", "--json"][..],
@@ -34,7 +34,7 @@ fn a_hook_that_names_a_secret_gets_it_and_nobody_sees_it() {
 }
 
 #[test]
-fn a_file_that_others_can_read_lets_nothing_pass_and_says_the_mending() {
+fn a_file_that_others_can_read_blocks_and_says_how_to_fix_it() {
     let sandbox = with_secrets(HOOKS, "TOKEN=hunter22\n", 0o644);
     let ran = sandbox.run(&["check"]);
     assert_eq!(ran.code, 1);

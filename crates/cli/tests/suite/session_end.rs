@@ -58,7 +58,7 @@ fn after_eight_blocks_it_ends_and_says_so() {
 }
 
 #[test]
-fn max_iterations_stands_above_a_block() {
+fn max_iterations_overrides_a_block() {
     let sandbox = a_loop(
         "session:stop: [{command: 'echo never >&2; exit 2'}]",
         "termination: {type: fixed, iterations: 1}\nmax_iterations: 3",
@@ -70,7 +70,7 @@ fn max_iterations_stands_above_a_block() {
 }
 
 #[test]
-fn max_runtime_stands_above_a_block() {
+fn max_runtime_overrides_a_block() {
     // A busy machine needs longer until the agent runs; it must have one turn.
     for runtime in (0..8).map(|doubled| 200 << doubled) {
         let hooks = "hooks: {Stop: [{command: 'echo never >&2; exit 2'}]}";
@@ -90,7 +90,7 @@ fn max_runtime_stands_above_a_block() {
 }
 
 #[test]
-fn a_hook_that_aborts_ends_the_session_wherever_it_stands() {
+fn a_hook_that_aborts_ends_the_session_at_any_event() {
     for (event, answers) in [
         ("session:start", false),
         ("stage:start", false),

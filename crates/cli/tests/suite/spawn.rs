@@ -735,7 +735,7 @@ fn a_session_that_was_killed_takes_its_child_up_again_and_repeats_nothing() {
 }
 
 #[test]
-fn a_child_of_a_child_is_taken_up_where_it_was() {
+fn a_child_of_a_child_is_resumed_where_it_was() {
     let sandbox = hanging_child("hooks: {}")
         .file(
             "work.yaml",

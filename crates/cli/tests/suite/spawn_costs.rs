@@ -109,7 +109,7 @@ fn a_child_counts_for_the_stage_that_started_it() {
 }
 
 #[test]
-fn a_child_that_is_taken_up_again_is_counted_once_however_deep_it_is() {
+fn a_resumed_child_is_counted_once_however_deep_it_is() {
     let review = format!(
         "if [ $ITERATION = 2 ] && [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi; {}",
         uses(0.5)

@@ -75,7 +75,7 @@ fn a_task_that_hooks_do_not_let_complete_has_failed_and_is_blocked() {
 }
 
 #[test]
-fn what_the_agent_says_about_its_task_stands() {
+fn what_the_agent_says_about_its_task_counts() {
     let bin = env!("CARGO_BIN_EXE_hookwright");
     let agent = format!(
         "echo agent $TASK_ID >> log; case $TASK_ID in \

@@ -224,7 +224,7 @@ fn a_guard_comes_before_hooks_of_iteratr_and_keeps_them_from_running() {
 }
 
 #[test]
-fn two_who_complete_the_same_task_at_once_fire_its_hooks_once() {
+fn two_callers_that_complete_a_task_at_once_fire_its_hooks_once() {
     let sandbox = Sandbox::with_hooks(
         "hooks: {task:complete: [{command: 'echo $TASK_ID >> log; while [ ! -e go ]; do sleep 0.01; done'}]}",
     );

@@ -154,7 +154,7 @@ fn many_tasks_completed_at_once_are_all_counted_once() {
 }
 
 #[test]
-fn two_who_complete_the_same_task_of_a_session_get_the_same_answer_from_one_firing() {
+fn two_callers_that_complete_a_task_of_a_session_get_the_same_answer_from_one_firing() {
     let does = "touch works; while [ ! -e over ]; do sleep 0.01; done";
     let sandbox = hooks(
         a_loop(1, does),
@@ -391,7 +391,7 @@ fn a_queue(does: &str) -> Sandbox {
 }
 
 #[test]
-fn every_task_of_a_queue_asks_its_hooks_once_whoever_says_that_it_is_done() {
+fn every_task_of_a_queue_runs_its_hooks_once_whichever_caller_completes_it() {
     let sandbox =
         a_queue("[ \"$TASK_ID\" != TAS-2 ] || $HOOKWRIGHT_BIN task done $TASK_ID > log 2>&1");
     let state = "$HOOKWRIGHT_BIN task list --all 2>/dev/null | grep \"$TASK_ID \" | tr -s \" \" | cut -d\" \" -f2";

@@ -83,7 +83,7 @@ fn its_question_is_answered_in_the_terminal_and_it_can_be_taken_again() {
 }
 
 #[test]
-fn its_question_is_answered_on_the_page_and_who_says_no_ends_it() {
+fn its_question_is_answered_on_the_page_and_a_no_ends_it() {
     let sandbox = Sandbox::new();
     let (started, question) = asking(&sandbox, "tour");
     let answer = post(question["url"].as_str().unwrap(), "action=reject");

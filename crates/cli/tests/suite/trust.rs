@@ -343,7 +343,7 @@ fn a_file_can_be_trusted_no_longer_also_when_it_is_gone() {
 }
 
 #[test]
-fn json_says_how_each_file_stands_and_never_asks() {
+fn json_has_the_trust_of_each_file_and_never_asks() {
     let sandbox = Sandbox::with_hooks("hooks: {}\n").file("bad.yaml", "hoks: {}\n");
     let project = whole(&sandbox, "hookwright.yaml");
     let expected = |standing: &str, trusted: bool| {

@@ -135,7 +135,7 @@ fn an_agent_whose_settings_call_us_fires_the_events_that_they_call_us_for() {
 }
 
 #[test]
-fn settings_that_switch_all_hooks_off_call_nobody() {
+fn settings_that_switch_all_hooks_off_do_not_call_us() {
     let sandbox = with_agents(HOOKS, "claude")
         .file("../.claude/settings.json", settings(&["PreToolUse"], "*"))
         .file(".claude/settings.json", r#"{"disableAllHooks": true}"#);

@@ -118,7 +118,7 @@ async fn any_other_response_is_a_failure_that_stops_nothing_unless_it_is_asked_t
 }
 
 #[tokio::test]
-async fn where_nobody_is_heard_no_response_counts() {
+async fn at_events_that_ignore_answers_no_response_counts() {
     let deny = r#"{"continue":false,"systemMessage":"m"}"#;
     let (decision, _) = fire("SessionEnd", json!({}), json!({}), 200, deny).await;
     assert_eq!(decision, Decision::default());

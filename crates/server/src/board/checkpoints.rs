@@ -97,15 +97,16 @@ impl Checkpoints {
 /// checkpoints does not count.
 fn bytes_of(reading: &JournalReading) -> Option<usize> {
     let JournalReading { timeline, reports, .. } = reading;
-    let mut room = Room(limits::CHECKPOINT_BYTES_MAX.checked_sub(size_of::<JournalReading>())?);
+    let mut room =
+        ByteBudget(limits::CHECKPOINT_BYTES_MAX.checked_sub(size_of::<JournalReading>())?);
     write!(room, "{timeline:?}{reports:?}").ok()?;
     Some(limits::CHECKPOINT_BYTES_MAX - room.0)
 }
 
 /// Bytes that may still be written.
-struct Room(usize);
+struct ByteBudget(usize);
 
-impl Write for Room {
+impl Write for ByteBudget {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0 = self.0.checked_sub(text.len()).ok_or(fmt::Error)?;
         Ok(())

@@ -24,7 +24,7 @@ pub(crate) struct Chronicle {
 }
 
 /// Content of a page about a journal.
-pub(crate) struct Told {
+pub(crate) struct JournalContent {
     /// The visible rows.
     pub(crate) rows: Rows,
     /// The agents' total usage, as far as they report it.
@@ -66,7 +66,7 @@ impl Chronicle {
         store: &dyn Store,
         before: Option<u64>,
         runs: bool,
-    ) -> Result<Told, StoreError> {
+    ) -> Result<JournalContent, StoreError> {
         let mut told = self.reading.told(runs);
         if let Some(before) = before.filter(|before| *before < told.rows.count()) {
             told.rows.show(self.rows_before(store, before, runs)?);
@@ -127,14 +127,14 @@ impl JournalReading {
         }
     }
 
-    fn told(&self, runs: bool) -> Told {
+    fn told(&self, runs: bool) -> JournalContent {
         let (mut rows, mut reports) = (self.rows.clone(), self.reports.clone());
         rows.under_way_from_here();
         for part in self.timeline.under_way(runs) {
             rows.add(part, &mut reports);
         }
         let (used, not_understood) = (self.timeline.used(), self.not_understood);
-        Told { rows, used, not_understood, last: self.last }
+        JournalContent { rows, used, not_understood, last: self.last }
     }
 
     /// The state needed to continue reading, without the earlier rows.

@@ -10,15 +10,15 @@ use crate::limits;
 
 /// The most recently used journals.
 #[derive(Default)]
-pub(super) struct Chronicles(Mutex<KeptChronicle>);
+pub(super) struct Chronicles(Mutex<ChronicleCache>);
 
 #[derive(Default)]
-struct KeptChronicle {
-    all: HashMap<JournalKey, Used>,
+struct ChronicleCache {
+    all: HashMap<JournalKey, CachedChronicle>,
     uses: u64,
 }
 
-struct Used {
+struct CachedChronicle {
     /// When the session began: a later session may have the same name.
     began: String,
     chronicle: Arc<Mutex<Chronicle>>,
@@ -42,7 +42,7 @@ impl Chronicles {
         }
         let chronicle = Arc::new(Mutex::new(Chronicle::new(journal.clone())));
         let (began, shared) = (began.to_owned(), Arc::clone(&chronicle));
-        kept.all.insert(journal, Used { began, chronicle: shared, last_use });
+        kept.all.insert(journal, CachedChronicle { began, chronicle: shared, last_use });
         chronicle
     }
 }

@@ -15,14 +15,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Board;
-use super::regions::{Looks, Region, everything, state_of};
+use super::regions::{Region, ShownRegions, everything, state_of};
 use crate::limits;
 
-/// Reads a page's content. Gets the [`Seen::Changed::facts`] of the last call. Blocks.
-pub(crate) type Look = Box<dyn Fn(Option<u64>) -> Result<Seen, WaitError> + Send + Sync>;
+/// Reads a page's content. Gets the [`TopicReading::Changed::facts`] of the last call. Blocks.
+pub(crate) type TopicReader =
+    Box<dyn Fn(Option<u64>) -> Result<TopicReading, WaitError> + Send + Sync>;
 
-/// Result of a [`Look`].
-pub(crate) enum Seen {
+/// Result of a [`TopicReader`].
+pub(crate) enum TopicReading {
     Changed {
         /// A hash of everything that the regions depend on: an equal hash means equal regions.
         facts: Option<u64>,
@@ -36,7 +37,7 @@ pub(crate) enum Seen {
 
 /// The updates for all pages that show the same thing.
 pub(crate) struct Feed {
-    look: Look,
+    look: TopicReader,
     last: Mutex<LastLook>,
     news: watch::Sender<News>,
 }
@@ -78,11 +79,11 @@ struct LastLook {
     at: Option<Instant>,
     facts: Option<u64>,
     editions: u64,
-    looks: Looks,
+    looks: ShownRegions,
 }
 
 impl Feed {
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(look: TopicReader) -> Self {
         Self { look, last: Mutex::default(), news: watch::Sender::new(News::Nothing) }
     }
 
@@ -114,9 +115,9 @@ impl Feed {
         let seen = (self.look)(last.facts)?;
         (last.changes, last.at) = (Some(changes), Some(Instant::now()));
         let (facts, regions) = match seen {
-            Seen::Changed { facts, regions } => (facts, regions),
-            Seen::Same => return Ok(()),
-            Seen::Nothing => {
+            TopicReading::Changed { facts, regions } => (facts, regions),
+            TopicReading::Same => return Ok(()),
+            TopicReading::Nothing => {
                 self.news.send_replace(News::Gone);
                 return Ok(());
             }

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Board;
-use super::feed::{Feed, Look, News};
+use super::feed::{Feed, News, TopicReader};
 use crate::limits;
 use crate::reception::Desk;
 
@@ -47,7 +47,7 @@ impl Feeds {
     }
 
     /// Subscribes a page. `look` is used for the first page of a topic.
-    pub(crate) fn follow(&self, topic: Topic, look: Look) -> Subscription {
+    pub(crate) fn follow(&self, topic: Topic, look: TopicReader) -> Subscription {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.feeds.retain(|_, feed| feed.is_of_use());
         let feed = open.feeds.entry(topic).or_insert_with(|| Arc::new(Feed::new(look)));

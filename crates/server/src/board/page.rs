@@ -16,14 +16,14 @@ use std::sync::LazyLock;
 
 use hmac_sha256::Hash;
 use hookwright_events::Report;
-use hookwright_store::Place;
+use hookwright_store::RecordPosition;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub(crate) use self::overview::regions as overview_regions;
 pub(crate) use self::session::regions as session_regions;
 use super::gate::Gate;
 use super::regions::{Region, state_of};
-use super::{Overview, SeenSession, SeenTurn, Story, Which};
+use super::{Overview, SeenSession, SeenTurn, Story, StorySelection};
 use crate::page::base64;
 use crate::page::parts::head;
 
@@ -31,12 +31,12 @@ const STYLE: &str = include_str!("../assets/board.css");
 const SCRIPT: &str = include_str!("../assets/board.js");
 
 /// What rendering needs to know about the board.
-pub(crate) struct Context<'b> {
+pub(crate) struct PageContext<'b> {
     pub(crate) gate: &'b Gate,
     pub(crate) is_of_all: bool,
 }
 
-impl Context<'_> {
+impl PageContext<'_> {
     /// The page of a session.
     pub(crate) fn session_path(&self, name: &str, project: &str) -> String {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
@@ -72,7 +72,11 @@ pub(crate) fn content_policy() -> &'static str {
 }
 
 /// The page of all sessions.
-pub(crate) fn overview(seen: &Overview, before: Option<Place>, context: &Context<'_>) -> Markup {
+pub(crate) fn overview(
+    seen: &Overview,
+    before: Option<RecordPosition>,
+    context: &PageContext<'_>,
+) -> Markup {
     let regions = overview_regions(seen, context);
     let content = overview::content(&regions, seen, before);
     // A page of older sessions gets no updates.
@@ -82,7 +86,7 @@ pub(crate) fn overview(seen: &Overview, before: Option<Place>, context: &Context
 }
 
 /// The page of one session.
-pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Markup {
+pub(crate) fn session(story: &Story, which: &StorySelection, context: &PageContext<'_>) -> Markup {
     let record = &story.session.record;
     let regions = session_regions(story, which, context);
     let path = format!("/sessions/{}/stream", record.name);
@@ -94,7 +98,7 @@ pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Ma
 }
 
 /// The page of one hook's report.
-pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'_>) -> Markup {
+pub(crate) fn report(session: &SeenSession, report: &Report, context: &PageContext<'_>) -> Markup {
     let content = report::content(report);
     let path = context.session_path(&session.record.name, &session.record.workspace);
     let title = format!("{} in {}", report.id, session.record.name);
@@ -102,7 +106,7 @@ pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'
 }
 
 /// The page of one turn's conversation.
-pub(crate) fn turn(turn: &SeenTurn, context: &Context<'_>) -> Markup {
+pub(crate) fn turn(turn: &SeenTurn, context: &PageContext<'_>) -> Markup {
     let record = &turn.session.record;
     let path = context.session_path(&record.name, &record.workspace);
     let title = format!("{} in {}", turn::title(turn), record.name);

@@ -54,14 +54,14 @@ pub(crate) fn state_of(regions: &[Region]) -> String {
 
 /// The events that make any page show these regions.
 pub(crate) fn everything(regions: &[Region]) -> String {
-    Looks::default().changes_to(regions).unwrap_or_default()
+    ShownRegions::default().changes_to(regions).unwrap_or_default()
 }
 
 /// The pages' current content: each region's fragments in order, with their hashes.
 #[derive(Default)]
-pub(crate) struct Looks(HashMap<&'static str, Vec<(String, u64)>>);
+pub(crate) struct ShownRegions(HashMap<&'static str, Vec<(String, u64)>>);
 
-impl Looks {
+impl ShownRegions {
     /// The events that update pages to these regions; `None` if nothing changed. Only the last one
     /// carries the new state: a page whose connection breaks before it gets everything again.
     pub(crate) fn changes_to(&mut self, regions: &[Region]) -> Option<String> {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn pages_are_sent_what_changed_and_the_order_of_all() {
-        let mut shown = Looks::default();
+        let mut shown = ShownRegions::default();
         let first = [region("head", &[("h", "1")]), region("list", &[("a", "1"), ("b", "1")])];
         let state = state_of(&first);
         let all = format!(

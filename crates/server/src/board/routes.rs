@@ -13,27 +13,27 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use hookwright_events::wait::WaitState;
 use hookwright_pipeline::folder::SessionName;
-use hookwright_store::Place;
+use hookwright_store::RecordPosition;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::feed::{Look, Seen};
+use super::feed::{TopicReader, TopicReading};
 use super::feeds::{Feeds, Topic};
 use super::gate::Gate;
-use super::page::{self, Context};
+use super::page::{self, PageContext};
 use super::stream;
-use super::{Board, Which};
-use crate::approvals::{Said, Told};
+use super::{Board, StorySelection};
+use crate::approvals::{AnswerResult, PersonsAnswer};
 use crate::limits;
 use crate::reach::{Reach, is_cross_site};
 use crate::reception::Desk;
 use crate::reply::{NoReply, Reply, pairs_of, said_in};
 use crate::routes::{
-    PAGE, Peer, Refusal, in_the_store, respond, respond_as, somebody_at_the_page, whole,
+    PAGE, Peer, Refusal, answerer_at_the_page, in_the_store, respond, respond_as, whole,
 };
 
 /// The data that the board's handlers need.
-pub(crate) struct Door {
+pub(crate) struct BoardState {
     board: Arc<Board>,
     gate: Arc<Gate>,
     feeds: Feeds,
@@ -43,13 +43,13 @@ pub(crate) struct Door {
 }
 
 /// The routes of a board.
-pub(crate) fn router(door: Door) -> Router {
+pub(crate) fn router(door: BoardState) -> Router {
     Router::new().fallback(answer).with_state(Arc::new(door))
 }
 
 /// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Asked<'p> {
+enum BoardRequest<'p> {
     Overview,
     OverviewStream,
     Session(&'p str),
@@ -61,7 +61,7 @@ enum Asked<'p> {
 }
 
 /// Why a request is refused.
-enum Refused {
+enum BoardRefusal {
     /// The request is for another host.
     OtherHost,
     /// The page does not exist, or the visitor may not know that it does.
@@ -74,64 +74,68 @@ enum Refused {
     Answer(Refusal),
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for BoardRefusal {
     fn from(refusal: Refusal) -> Self {
-        Refused::Answer(refusal)
+        BoardRefusal::Answer(refusal)
     }
 }
 
-async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+async fn answer(State(door): State<Arc<BoardState>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     match door.answer(parts, body).await {
         Ok(response) => response,
-        Err(Refused::OtherHost) => shown(StatusCode::MISDIRECTED_REQUEST, page::other_host()),
-        Err(Refused::Nothing) => shown(StatusCode::NOT_FOUND, page::nothing()),
-        Err(Refused::TooMany) => shown(StatusCode::SERVICE_UNAVAILABLE, page::too_many()),
-        Err(Refused::Method) => {
+        Err(BoardRefusal::OtherHost) => shown(StatusCode::MISDIRECTED_REQUEST, page::other_host()),
+        Err(BoardRefusal::Nothing) => shown(StatusCode::NOT_FOUND, page::nothing()),
+        Err(BoardRefusal::TooMany) => shown(StatusCode::SERVICE_UNAVAILABLE, page::too_many()),
+        Err(BoardRefusal::Method) => {
             let mut response = shown(StatusCode::METHOD_NOT_ALLOWED, page::nothing());
             let allowed = HeaderValue::from_static("GET, HEAD, POST");
             response.headers_mut().insert(header::ALLOW, allowed);
             response
         }
-        Err(Refused::Answer(refusal)) => {
+        Err(BoardRefusal::Answer(refusal)) => {
             let text = crate::page::refusal(&refusal).into_string();
             respond(refusal.status(), text, false)
         }
     }
 }
 
-impl Door {
+impl BoardState {
     pub(crate) fn new(board: Arc<Board>, gate: Gate, reach: Reach, desk: Desk) -> Self {
         let streams = Arc::new(Semaphore::new(limits::STREAMS_MAX));
         let feeds = Feeds::new(Arc::clone(&board), desk.clone());
         Self { board, gate: Arc::new(gate), feeds, reach, desk, streams }
     }
 
-    async fn answer(self: &Arc<Self>, parts: Parts, body: Body) -> Result<Response, Refused> {
+    async fn answer(self: &Arc<Self>, parts: Parts, body: Body) -> Result<Response, BoardRefusal> {
         let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
         if !self.reach.knows(host.unwrap_or_default()) {
-            return Err(Refused::OtherHost);
+            return Err(BoardRefusal::OtherHost);
         }
         let path = parts.uri.path().to_owned();
         if let Some(cookie) = self.gate.cookie_for(&path).filter(|_| looks(&parts.method)) {
             return Ok(go_to("/", Some(&cookie)));
         }
         if !self.gate.lets_in(&parts.headers) {
-            return Err(Refused::Nothing);
+            return Err(BoardRefusal::Nothing);
         }
-        let asked = asked(&path).ok_or(Refused::Nothing)?;
+        let asked = parse_path(&path).ok_or(BoardRefusal::Nothing)?;
         match (asked, &parts.method) {
-            (Asked::Answer(id), &Method::POST) => self.decide(id, parts, body).await,
-            (Asked::Answer(_), _) | (_, &Method::POST) => Err(Refused::Method),
+            (BoardRequest::Answer(id), &Method::POST) => self.decide(id, parts, body).await,
+            (BoardRequest::Answer(_), _) | (_, &Method::POST) => Err(BoardRefusal::Method),
             (asked, method) if looks(method) => self.show(asked, &parts).await,
-            _ => Err(Refused::Method),
+            _ => Err(BoardRefusal::Method),
         }
     }
 
-    async fn show(self: &Arc<Self>, asked: Asked<'_>, parts: &Parts) -> Result<Response, Refused> {
+    async fn show(
+        self: &Arc<Self>,
+        asked: BoardRequest<'_>,
+        parts: &Parts,
+    ) -> Result<Response, BoardRefusal> {
         let query = pairs_of(parts.uri.query().unwrap_or_default().as_bytes());
         let of = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-        let which = |name: &str| Which {
+        let which = |name: &str| StorySelection {
             name: name.to_owned(),
             project: of("project").cloned(),
             before: of("before").and_then(|before| before.parse().ok()),
@@ -139,14 +143,14 @@ impl Door {
         let before = of("before").and_then(|before| place(before));
         let door = Arc::clone(self);
         let text = match asked {
-            Asked::Overview => {
+            BoardRequest::Overview => {
                 let look = move || {
                     let context = door.context();
                     door.board.overview(before).map(|seen| page::overview(&seen, before, &context))
                 };
                 Some(in_the_store(look).await?)
             }
-            Asked::Session(name) => {
+            BoardRequest::Session(name) => {
                 let which = which(name);
                 let look = move || {
                     let story = door.board.story(&which)?;
@@ -154,7 +158,7 @@ impl Door {
                 };
                 in_the_store(look).await?
             }
-            Asked::Report(name, sequence) => {
+            BoardRequest::Report(name, sequence) => {
                 let which = which(name);
                 let look = move || {
                     let found = door.board.report(&which, sequence)?;
@@ -163,7 +167,7 @@ impl Door {
                 };
                 in_the_store(look).await?
             }
-            Asked::Turn(name, stage, iteration) => {
+            BoardRequest::Turn(name, stage, iteration) => {
                 let which = which(name);
                 let look = move || {
                     let turn = door.board.turn(&which, stage, iteration)?;
@@ -171,55 +175,58 @@ impl Door {
                 };
                 in_the_store(look).await?
             }
-            Asked::OverviewStream => {
+            BoardRequest::OverviewStream => {
                 return self.stream(Topic::Overview, state_of(parts, of("state")));
             }
-            Asked::SessionStream(name) => {
+            BoardRequest::SessionStream(name) => {
                 let (name, project) = (name.to_owned(), of("project").cloned());
                 return self.stream(Topic::Session { name, project }, state_of(parts, of("state")));
             }
-            Asked::Answer(_) => None,
+            BoardRequest::Answer(_) => None,
         };
-        let text = text.ok_or(Refused::Nothing)?;
+        let text = text.ok_or(BoardRefusal::Nothing)?;
         Ok(shown(StatusCode::OK, text))
     }
 
-    fn stream(&self, topic: Topic, state: Option<String>) -> Result<Response, Refused> {
+    fn stream(&self, topic: Topic, state: Option<String>) -> Result<Response, BoardRefusal> {
         let place = Arc::clone(&self.streams).try_acquire_owned();
-        let place = place.map_err(|_| Refused::TooMany)?;
+        let place = place.map_err(|_| BoardRefusal::TooMany)?;
         let subscription = self.feeds.follow(topic.clone(), self.look(topic));
         let body = stream::body(subscription, state, place, &self.desk);
         Ok(respond_as(StatusCode::OK, body, "text/event-stream", page::content_policy()))
     }
 
     /// The reader of a topic's content.
-    fn look(&self, topic: Topic) -> Look {
+    fn look(&self, topic: Topic) -> TopicReader {
         let (board, gate) = (Arc::clone(&self.board), Arc::clone(&self.gate));
         let is_of_all = board.is_of_all();
         match topic {
             Topic::Overview => Box::new(move |_| {
                 let seen = board.overview(None)?;
-                let regions = page::overview_regions(&seen, &Context { gate: &gate, is_of_all });
-                Ok(Seen::Changed { facts: None, regions })
+                let regions =
+                    page::overview_regions(&seen, &PageContext { gate: &gate, is_of_all });
+                Ok(TopicReading::Changed { facts: None, regions })
             }),
             Topic::Session { name, project } => {
-                let which = Which { name, project, before: None };
+                let which = StorySelection { name, project, before: None };
                 Box::new(move |before| {
-                    let Some(story) = board.story(&which)? else { return Ok(Seen::Nothing) };
+                    let Some(story) = board.story(&which)? else {
+                        return Ok(TopicReading::Nothing);
+                    };
                     let facts = Some(story.facts());
                     if facts == before {
-                        return Ok(Seen::Same);
+                        return Ok(TopicReading::Same);
                     }
-                    let context = Context { gate: &gate, is_of_all };
+                    let context = PageContext { gate: &gate, is_of_all };
                     let regions = page::session_regions(&story, &which, &context);
-                    Ok(Seen::Changed { facts, regions })
+                    Ok(TopicReading::Changed { facts, regions })
                 })
             }
         }
     }
 
     /// Answers a wait, as the question's own page does.
-    async fn decide(&self, id: &str, parts: Parts, body: Body) -> Result<Response, Refused> {
+    async fn decide(&self, id: &str, parts: Parts, body: Body) -> Result<Response, BoardRefusal> {
         if is_cross_site(&parts.headers, "") {
             return Err(Refusal::CrossSite.into());
         }
@@ -237,15 +244,15 @@ impl Door {
             return Err(Refusal::CrossSite.into());
         }
         let peer = parts.extensions.get::<Peer>().copied();
-        let (by, origin) = (somebody_at_the_page(peer), Peer::origin(peer));
-        let said = Said { action, message, by, origin, whole: Some(Value::Object(whole)) };
+        let (by, origin) = (answerer_at_the_page(peer), Peer::origin(peer));
+        let said = PersonsAnswer { action, message, by, origin, whole: Some(Value::Object(whole)) };
         let (board, id) = (Arc::clone(&self.board), id.to_owned());
         let told = in_the_store(move || match board.wait(&id)? {
             Some(wait) => board.approvals.say(&wait.id, said),
-            None => Ok(Told::Unknown),
+            None => Ok(AnswerResult::Unknown),
         });
         match told.await? {
-            Told::Counts(wait) => {
+            AnswerResult::Counts(wait) => {
                 let to_session = wait.session.as_ref().filter(|_| back != Some("overview".into()));
                 let path = match to_session {
                     Some(session) => self.context().session_path(session, &wait.project),
@@ -253,18 +260,18 @@ impl Door {
                 };
                 Ok(go_to(&path, None))
             }
-            Told::TooLate(wait) => Err(Refusal::Ended(wait).into()),
-            Told::FromInside(_) => Err(Refusal::FromInside.into()),
-            Told::NoSuchWord(wait) if wait.state == WaitState::Waiting => {
-                Err(Refusal::NoSuchWord(wait).into())
+            AnswerResult::TooLate(wait) => Err(Refusal::Ended(wait).into()),
+            AnswerResult::FromInside(_) => Err(Refusal::FromInside.into()),
+            AnswerResult::UnknownWord(wait) if wait.state == WaitState::Waiting => {
+                Err(Refusal::UnknownWord(wait).into())
             }
-            Told::NoSuchWord(wait) => Err(Refusal::Ended(wait).into()),
-            Told::Unknown => Err(Refused::Nothing),
+            AnswerResult::UnknownWord(wait) => Err(Refusal::Ended(wait).into()),
+            AnswerResult::Unknown => Err(BoardRefusal::Nothing),
         }
     }
 
-    fn context(&self) -> Context<'_> {
-        Context { gate: &self.gate, is_of_all: self.board.is_of_all() }
+    fn context(&self) -> PageContext<'_> {
+        PageContext { gate: &self.gate, is_of_all: self.board.is_of_all() }
     }
 }
 
@@ -274,24 +281,24 @@ fn looks(method: &Method) -> bool {
 }
 
 /// Parses a path. A session's name has no character that needs escaping.
-fn asked(path: &str) -> Option<Asked<'_>> {
+fn parse_path(path: &str) -> Option<BoardRequest<'_>> {
     let is_name = |name: &&str| name.parse::<SessionName>().is_ok();
     let mut parts = path.strip_prefix('/')?.split('/');
     let asked = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
-        ("", None, None, None) => Asked::Overview,
-        ("stream", None, None, None) => Asked::OverviewStream,
-        ("answers", Some(id), None, None) => Asked::Answer(id),
-        ("sessions", Some(name), None, None) => Asked::Session(Some(name).filter(is_name)?),
+        ("", None, None, None) => BoardRequest::Overview,
+        ("stream", None, None, None) => BoardRequest::OverviewStream,
+        ("answers", Some(id), None, None) => BoardRequest::Answer(id),
+        ("sessions", Some(name), None, None) => BoardRequest::Session(Some(name).filter(is_name)?),
         ("sessions", Some(name), Some("stream"), None) => {
-            Asked::SessionStream(Some(name).filter(is_name)?)
+            BoardRequest::SessionStream(Some(name).filter(is_name)?)
         }
         ("sessions", Some(name), Some("reports"), Some(sequence)) => {
-            Asked::Report(Some(name).filter(is_name)?, sequence.parse().ok()?)
+            BoardRequest::Report(Some(name).filter(is_name)?, sequence.parse().ok()?)
         }
         ("sessions", Some(name), Some("turns"), Some(turn)) => {
             let (stage, iteration) = turn.split_once('-')?;
             let name = Some(name).filter(is_name)?;
-            Asked::Turn(name, stage.parse().ok()?, iteration.parse().ok()?)
+            BoardRequest::Turn(name, stage.parse().ok()?, iteration.parse().ok()?)
         }
         _ => return None,
     };
@@ -299,9 +306,12 @@ fn asked(path: &str) -> Option<Asked<'_>> {
 }
 
 /// Parses `1700000000000-42`: the position at which a list continues.
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<RecordPosition> {
     let (created_at_ms, inserted) = text.split_once('-')?;
-    Some(Place { created_at_ms: created_at_ms.parse().ok()?, inserted: inserted.parse().ok()? })
+    Some(RecordPosition {
+        created_at_ms: created_at_ms.parse().ok()?,
+        inserted: inserted.parse().ok()?,
+    })
 }
 
 /// The state that a page shows; browsers that reconnect send it in a header.
@@ -334,16 +344,16 @@ mod tests {
     #[test]
     fn a_path_asks_for_one_thing_or_for_nothing() {
         for (path, expected) in [
-            ("/", Some(Asked::Overview)),
-            ("/stream", Some(Asked::OverviewStream)),
-            ("/sessions/calm-fox", Some(Asked::Session("calm-fox"))),
-            ("/sessions/calm-fox/stream", Some(Asked::SessionStream("calm-fox"))),
-            ("/sessions/calm-fox/reports/7", Some(Asked::Report("calm-fox", 7))),
-            ("/sessions/calm-fox/turns/2-14", Some(Asked::Turn("calm-fox", 2, 14))),
+            ("/", Some(BoardRequest::Overview)),
+            ("/stream", Some(BoardRequest::OverviewStream)),
+            ("/sessions/calm-fox", Some(BoardRequest::Session("calm-fox"))),
+            ("/sessions/calm-fox/stream", Some(BoardRequest::SessionStream("calm-fox"))),
+            ("/sessions/calm-fox/reports/7", Some(BoardRequest::Report("calm-fox", 7))),
+            ("/sessions/calm-fox/turns/2-14", Some(BoardRequest::Turn("calm-fox", 2, 14))),
             ("/sessions/calm-fox/turns/2", None),
             ("/sessions/calm-fox/turns/2--1", None),
             ("/sessions/calm-fox/turns/2-1/x", None),
-            ("/answers/k7m2p9qx", Some(Asked::Answer("k7m2p9qx"))),
+            ("/answers/k7m2p9qx", Some(BoardRequest::Answer("k7m2p9qx"))),
             ("", None),
             ("//", None),
             ("/sessions", None),
@@ -359,7 +369,7 @@ mod tests {
             ("/answers/a/b", None),
             ("/favicon.ico", None),
         ] {
-            assert_eq!(asked(path), expected, "{path:?}");
+            assert_eq!(parse_path(path), expected, "{path:?}");
         }
     }
 }

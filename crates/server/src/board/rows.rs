@@ -47,11 +47,11 @@ impl Sight {
     /// Removes a row from view.
     fn leave(&mut self, row: Arc<Row>) {
         match &row.what {
-            What::Milestone(Milestone::StageBegan { .. }) => self.stage = Some(row),
-            What::Milestone(Milestone::StageEnded { .. }) => self.stage = None,
-            What::Milestone(Milestone::ItemBegan { .. }) => self.item = Some(row),
-            What::Milestone(Milestone::ItemEnded { .. }) => self.item = None,
-            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => {}
+            RowContent::Milestone(Milestone::StageBegan { .. }) => self.stage = Some(row),
+            RowContent::Milestone(Milestone::StageEnded { .. }) => self.stage = None,
+            RowContent::Milestone(Milestone::ItemBegan { .. }) => self.item = Some(row),
+            RowContent::Milestone(Milestone::ItemEnded { .. }) => self.item = None,
+            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {}
         }
     }
 }
@@ -63,11 +63,11 @@ pub(crate) struct Row {
     pub(crate) number: u64,
     /// Id of its element on the page, which stays the same while the row changes.
     pub(crate) id: String,
-    pub(crate) what: What,
+    pub(crate) what: RowContent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum RowContent {
     /// Anything but an iteration.
     Milestone(Milestone),
     /// An iteration, with the journal entries that report its deeds.
@@ -76,21 +76,21 @@ pub(crate) enum What {
     Deed(Deed, Option<u64>),
 }
 
-impl What {
+impl RowContent {
     /// The deeds of this row.
     pub(crate) fn deeds(&self) -> &[Deed] {
         match self {
-            What::Iteration(iteration, _) => &iteration.deeds,
-            What::Deed(deed, _) => std::slice::from_ref(deed),
-            What::Milestone(_) => &[],
+            RowContent::Iteration(iteration, _) => &iteration.deeds,
+            RowContent::Deed(deed, _) => std::slice::from_ref(deed),
+            RowContent::Milestone(_) => &[],
         }
     }
 }
 
-impl What {
+impl RowContent {
     /// The row with only what is shown, since nothing else of a kept row is used.
     fn in_short(mut self) -> Self {
-        if let What::Iteration(iteration, reports) = &mut self {
+        if let RowContent::Iteration(iteration, reports) = &mut self {
             let more = iteration.deeds.len().saturating_sub(limits::DEEDS_SHOWN_MAX);
             iteration.trouble_left_out |= iteration.is_trouble();
             iteration.deeds_left_out += more as u64;
@@ -146,12 +146,12 @@ impl Rows {
             Part::Milestone(Milestone::SessionBegan { .. }) => return,
             Part::Milestone(Milestone::Iteration(iteration)) => {
                 let of = iteration.deeds.iter().map(|deed| report_of(deed, reports)).collect();
-                What::Iteration(iteration, of)
+                RowContent::Iteration(iteration, of)
             }
-            Part::Milestone(milestone) => What::Milestone(milestone),
+            Part::Milestone(milestone) => RowContent::Milestone(milestone),
             Part::Deed(deed) => {
                 let report = report_of(&deed, reports);
-                What::Deed(deed, report)
+                RowContent::Deed(deed, report)
             }
         };
         self.sum_up(&what);
@@ -178,15 +178,17 @@ impl Rows {
     }
 
     /// An iteration keeps its id from beginning to end, whatever rows come before it.
-    fn id_of(&mut self, what: &What) -> String {
-        let What::Iteration(iteration, _) = what else { return format!("row-{}", self.count) };
+    fn id_of(&mut self, what: &RowContent) -> String {
+        let RowContent::Iteration(iteration, _) = what else {
+            return format!("row-{}", self.count);
+        };
         self.iterations += 1;
         format!("iteration-{}-{}-{}", iteration.stage, iteration.iteration, self.iterations)
     }
 
-    fn sum_up(&mut self, what: &What) {
+    fn sum_up(&mut self, what: &RowContent) {
         match what {
-            What::Milestone(Milestone::StageBegan { at, stage, index, iterations_max }) => {
+            RowContent::Milestone(Milestone::StageBegan { at, stage, index, iterations_max }) => {
                 let known = self.stages.remove(index);
                 let most = iterations_max.or(known.as_ref().and_then(|known| known.iterations_max));
                 let sum = StageSum {
@@ -201,8 +203,12 @@ impl Rows {
                 };
                 self.stages.insert(*index, sum);
             }
-            What::Milestone(Milestone::StageEnded {
-                index, reason, duration_ms, usage, ..
+            RowContent::Milestone(Milestone::StageEnded {
+                index,
+                reason,
+                duration_ms,
+                usage,
+                ..
             }) => {
                 if let Some(sum) = self.stages.get_mut(index) {
                     sum.was_left = reason.is_none();
@@ -211,13 +217,13 @@ impl Rows {
                     sum.usage = usage.or(sum.usage);
                 }
             }
-            What::Iteration(iteration, _) => {
+            RowContent::Iteration(iteration, _) => {
                 let counts = iteration.iteration > 0 && iteration.state == IterationState::Ended;
                 if let Some(sum) = self.stages.get_mut(&iteration.stage).filter(|_| counts) {
                     sum.iterations += 1;
                 }
             }
-            What::Milestone(_) | What::Deed(..) => {}
+            RowContent::Milestone(_) | RowContent::Deed(..) => {}
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Board;
 use super::gate::Gate;
-use super::routes::{Door, router};
+use super::routes::{BoardState, router};
 use crate::limits;
 use crate::listener;
 use crate::listeners::nearest;
@@ -76,7 +76,7 @@ pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, S
     let reception = Reception::start().map_err(refused)?;
     let desk = reception.desk();
     let reach = Reach { bind, port: address.port(), public_url: None };
-    let router = router(Door::new(Arc::new(board), gate, reach, desk.clone()));
+    let router = router(BoardState::new(Arc::new(board), gate, reach, desk.clone()));
     let own = desk.clone();
     desk.run(async move {
         // Inside the reception's runtime, which owns the listener from here on.

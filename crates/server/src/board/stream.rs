@@ -152,7 +152,7 @@ mod tests {
     use maud::html;
 
     use super::super::Board;
-    use super::super::feed::Seen;
+    use super::super::feed::TopicReading;
     use super::super::feeds::{Feeds, Topic};
     use super::super::regions::{Fragment, Region};
     use super::*;
@@ -181,7 +181,7 @@ mod tests {
                 let old = Fragment::new("old", html! { p #old { "always the same" } });
                 let new = Fragment::new("new", html! { p #new { (number) } });
                 let regions = vec![Region { name: "list", fragments: vec![old, new] }];
-                Ok(Seen::Changed { facts: None, regions })
+                Ok(TopicReading::Changed { facts: None, regions })
             });
             let news = self.feeds.follow(Topic::Overview, look).up_to_date().await;
             let (sender, receiver) = mpsc::channel(1);
@@ -243,12 +243,12 @@ mod tests {
         let look = Box::new(move |before: Option<u64>| {
             let facts = now.load(Ordering::Relaxed) as u64;
             if before == Some(facts) {
-                return Ok(Seen::Same);
+                return Ok(TopicReading::Same);
             }
             rendered.fetch_add(1, Ordering::Relaxed);
             let fragment = Fragment::new("f", html! { p #f { (facts) } });
             let regions = vec![Region { name: "list", fragments: vec![fragment] }];
-            Ok(Seen::Changed { facts: Some(facts), regions })
+            Ok(TopicReading::Changed { facts: Some(facts), regions })
         });
         let news = situation.feeds.follow(Topic::Overview, look).up_to_date().await;
         let (sender, mut page) = mpsc::channel(1);

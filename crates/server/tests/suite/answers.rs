@@ -43,7 +43,7 @@ async fn a_form_decides_and_gets_a_page() {
 }
 
 #[tokio::test]
-async fn the_action_stands_in_the_body_else_in_the_query() {
+async fn the_action_is_in_the_body_else_in_the_query() {
     for (query, body, expected) in [
         ("?action=approve", None, json!({ "action": "approve" })),
         ("?action=reject", Some(json!({ "action": "yes" })), json!({ "action": "yes" })),
@@ -151,7 +151,7 @@ async fn a_second_answer_is_told_who_decided_and_when() {
 }
 
 #[tokio::test]
-async fn late_answers_and_those_that_nobody_waits_for_are_told_so() {
+async fn late_and_unexpected_answers_are_rejected_with_a_reason() {
     let situation = Situation::new();
     let late = Wait { until_ms: 1_000, ..wait("aaaaaaaa") };
     let alone = Wait { key: None, keeper: DEAD.into(), ..wait("bbbbbbbb") };
@@ -175,7 +175,7 @@ async fn late_answers_and_those_that_nobody_waits_for_are_told_so() {
 }
 
 #[tokio::test]
-async fn an_answer_for_a_session_that_nobody_runs_is_kept_and_says_how_to_go_on() {
+async fn an_answer_for_a_session_that_is_not_running_is_kept_and_says_how_to_resume() {
     let situation = Situation::new();
     let asked = Wait { keeper: DEAD.into(), ..wait("aaaaaaaa") };
     let path = situation.keep(&asked);

@@ -323,7 +323,7 @@ fn a_page_that_comes_back_is_sent_what_it_missed() {
 }
 
 #[test]
-fn a_session_whose_process_was_killed_is_told_without_anybody_writing_it_down() {
+fn a_killed_session_is_shown_as_such_although_nothing_recorded_it() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     let mut process = Command::new("sleep").arg("600").spawn().unwrap();
@@ -372,7 +372,7 @@ fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
 }
 
 #[test]
-fn an_answer_that_nobody_has_used_yet_is_shown_with_who_gave_it() {
+fn an_unused_answer_is_shown_with_the_person_who_gave_it() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     played.worked(2, 1, 100, result("built"));
@@ -395,8 +395,8 @@ fn an_answer_that_nobody_has_used_yet_is_shown_with_who_gave_it() {
     let board = board_of_project(&situation);
     let visitor = Visitor::of(&board);
     let page = visitor.get("/sessions/calm-fox").body;
-    let nobody = "This session is not running. Your answer is kept until it is resumed.";
-    assert!(read(&page).contains(nobody), "{}", read(&page));
+    let not_running = "This session is not running. Your answer is kept until it is resumed.";
+    assert!(read(&page).contains(not_running), "{}", read(&page));
     let token = form_token(&page);
     let told = visitor.post("/answers/aaaaaaaa", "", &format!("form={token}&action=approve"));
     assert_eq!(told.status, 303);
@@ -430,7 +430,7 @@ fn a_board_of_one_project_neither_shows_nor_answers_for_another() {
 }
 
 #[test]
-fn a_session_that_a_hook_started_stands_with_its_parent_and_asks_there_too() {
+fn a_session_that_a_hook_started_is_shown_with_its_parent_and_asks_there_too() {
     let situation = Situation::new();
     let mut parent = busy(&situation);
     let firing = parent.fires("iteration:start", None);

@@ -16,7 +16,7 @@ use crate::situation::{Situation, wait};
 use crate::visitor::{Shown, Visitor, ask, board_of_project, try_ask};
 
 #[test]
-fn whoever_was_not_let_in_gets_one_and_the_same_answer_to_everything() {
+fn a_visitor_who_is_not_signed_in_gets_the_same_response_to_everything() {
     let situation = Situation::new();
     Played::begin(&situation, "calm-fox", 60, &["a"]);
     let asked = wait("aaaaaaaa");
@@ -356,7 +356,7 @@ fn a_flood_of_headers_or_of_a_body_is_cut_off() {
 }
 
 #[test]
-fn a_thousand_connections_held_open_keep_nobody_out() {
+fn a_thousand_connections_held_open_keep_no_other_client_out() {
     let situation = Situation::new();
     let board = board_of_project(&situation);
     let visitor = Visitor::of(&board);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 use hookwright_events::wait::WaitState;
-use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::{SqliteStore, Store};
 use serde_json::json;
 
@@ -26,11 +26,14 @@ pub(crate) fn desk_at(
     let folder = situation.folder.path().to_owned();
     let project = "/home/ann/shop".to_owned();
     let keeper = || "alive".to_owned();
-    WaitDesk::new(About { project, pipeline: None, keeper, address, default_port }, move || {
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
-        Approvals::of_folder(&folder, store, may_run).map_err(std::io::Error::other)
-    })
+    WaitDesk::new(
+        AskingProcess { project, pipeline: None, keeper, address, default_port },
+        move || {
+            let store: Arc<dyn Store> =
+                Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
+            Approvals::of_folder(&folder, store, may_run).map_err(std::io::Error::other)
+        },
+    )
 }
 
 pub(crate) fn new_wait(firing: &str) -> NewWait {
@@ -51,8 +54,8 @@ pub(crate) fn new_wait(firing: &str) -> NewWait {
     }
 }
 
-fn said(action: &str) -> Said {
-    Said {
+fn said(action: &str) -> PersonsAnswer {
+    PersonsAnswer {
         action: action.into(),
         message: None,
         by: "ann".into(),
@@ -101,7 +104,7 @@ async fn a_wait_from_before_a_crash_goes_on_with_the_same_address_request_and_ti
     let before = first.open(new_wait("1")).await.unwrap();
     first.sent(&before.id).await.unwrap();
     drop(first);
-    assert!(client::get(&before.callback_url).is_err(), "nobody listens");
+    assert!(client::get(&before.callback_url).is_err(), "no process listens");
     let second = desk(&situation);
     let key = new_wait("1").key.unwrap();
     assert_eq!(second.find(&new_wait("2").key.unwrap()).await.unwrap(), None);
@@ -115,7 +118,7 @@ async fn a_wait_from_before_a_crash_goes_on_with_the_same_address_request_and_ti
 }
 
 #[tokio::test]
-async fn a_decision_that_came_while_nobody_listened_counts_and_counts_again_after_a_crash() {
+async fn a_decision_without_a_listener_counts_and_counts_again_after_a_crash() {
     let situation = Situation::new();
     let first = desk(&situation);
     let before = first.open(new_wait("1")).await.unwrap();
@@ -130,7 +133,7 @@ async fn a_decision_that_came_while_nobody_listened_counts_and_counts_again_afte
 }
 
 #[tokio::test]
-async fn a_decision_of_another_process_wakes_whoever_waits() {
+async fn a_decision_of_another_process_wakes_the_waiting_task() {
     let situation = Situation::new();
     let desk = desk(&situation);
     let open = desk.open(new_wait("1")).await.unwrap();
@@ -166,7 +169,7 @@ async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found()
 }
 
 #[tokio::test]
-async fn a_wait_ends_with_its_time_and_nobody_can_answer_it_then() {
+async fn a_wait_expires_and_can_no_longer_be_answered() {
     let situation = Situation::new();
     let desk = desk(&situation);
     let short = NewWait { timeout: Duration::from_millis(20), ..new_wait("1") };
@@ -198,7 +201,7 @@ async fn a_wait_without_a_key_is_always_new_and_can_be_abandoned() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_on_its_way_arrives_although_whoever_asked_is_done() {
+async fn a_response_being_sent_arrives_although_the_session_is_done() {
     for round in 0..10 {
         let situation = Situation::new();
         let desk = desk(&situation);
@@ -213,7 +216,7 @@ async fn an_answer_that_is_on_its_way_arrives_although_whoever_asked_is_done() {
 }
 
 #[tokio::test]
-async fn a_connection_at_which_nobody_has_asked_anything_ends_with_the_desk() {
+async fn a_connection_without_a_request_ends_with_the_desk() {
     use std::io::Read;
     let situation = Situation::new();
     let desk = desk(&situation);

@@ -95,7 +95,7 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     assert_eq!(
         situation.approvals.waiting().unwrap().len(),
         2,
-        "nobody is asked without a listener"
+        "without a listener no person is asked"
     );
 }
 
@@ -187,7 +187,7 @@ async fn a_proof_is_given_for_the_own_port_only() {
 }
 
 #[tokio::test]
-async fn a_thousand_connections_held_open_keep_nobody_out() {
+async fn a_thousand_connections_held_open_keep_no_other_client_out() {
     let situation = Situation::new();
     let desk = desk(&situation);
     let open = desk.open(new_wait("1")).await.unwrap();

@@ -108,7 +108,7 @@ async fn there_is_a_button_for_every_offered_word_and_always_a_yes_and_a_no() {
 }
 
 #[tokio::test]
-async fn a_long_question_stands_below_a_heading_and_many_files_are_folded() {
+async fn a_long_question_is_below_a_heading_and_many_files_are_folded() {
     let situation = Situation::new();
     let files = |count: usize| (0..count).map(|number| format!("f{number}")).collect();
     let asked = Wait {

@@ -19,14 +19,14 @@ const PAGE_BYTES_MIN: u64 = 512;
 
 /// The purpose that a store is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum Purpose {
     Writing,
     /// The store may be read-only.
     Reading,
 }
 
 /// Opens an existing store and migrates it to the newest version.
-pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError> {
+pub(super) fn open(files: &mut Files, how: Purpose) -> Result<Connection, StoreError> {
     let metadata = files.metadata(&files.main)?;
     let metadata = metadata.ok_or(StoreError::Gone)?;
     if !metadata.is_file() {
@@ -49,7 +49,7 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
         looked.map_err(|failure| files.explain(failure))
     };
     match look(connect(&files.main)) {
-        Err(StoreError::NotWritable { .. }) if how == Use::Reading && has_no_log(files) => {
+        Err(StoreError::NotWritable { .. }) if how == Purpose::Reading && has_no_log(files) => {
             let opened = look(connect_to_unchanging(&files.main));
             files.never_changes = true;
             opened
@@ -78,10 +78,14 @@ pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
     opened.map_err(|error| files.explain(error))
 }
 
-fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(), SqliteFailure> {
+fn look_over(
+    connection: &mut Connection,
+    files: &Files,
+    how: Purpose,
+) -> Result<(), SqliteFailure> {
     let is_readonly = connection.is_readonly("main")?;
     let not_writable = || StoreError::NotWritable { cause: "permission denied".into() };
-    if is_readonly && how == Use::Writing {
+    if is_readonly && how == Purpose::Writing {
         return Err(not_writable().into());
     }
     // In one transaction, so that the log is not restarted during the check.

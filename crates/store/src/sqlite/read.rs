@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_ite
 use super::failure::SqliteFailure;
 use crate::page::Page;
 use crate::{
-    Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Place, Record, RecordKey, limits,
+    Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Record, RecordKey, RecordPosition,
+    limits,
 };
 
 /// The columns of a record, in the order in which [`record_of`] reads them.
@@ -128,7 +129,7 @@ pub(super) fn headings(
         if !page.has_room(name.len()) {
             break;
         }
-        let place = Place { created_at_ms: row.get(2)?, inserted: row.get(3)? };
+        let place = RecordPosition { created_at_ms: row.get(2)?, inserted: row.get(3)? };
         let bytes = name.len();
         page.push(Heading { name: name.to_owned(), status: row.get(1)?, place }, bytes);
     }
@@ -221,7 +222,7 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
     Ok(Record {
         key: RecordKey { project: row.get(0)?, name: row.get(1)? },
         version: row.get(2)?,
-        place: Place { created_at_ms: row.get(3)?, inserted: row.get(4)? },
+        place: RecordPosition { created_at_ms: row.get(3)?, inserted: row.get(4)? },
         status: row.get(5)?,
         value: row.get(VALUE_COLUMN)?,
     })

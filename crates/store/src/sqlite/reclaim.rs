@@ -93,7 +93,7 @@ fn has_dropped(connection: &Connection) -> Result<bool, SqliteFailure> {
 pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, SqliteFailure> {
     // Not synced: entries that a crash of the machine restores are deleted next time.
     let transaction = writer.begin()?;
-    let mut room = Room {
+    let mut room = DeletionBudget {
         entries: limits::ENTRIES_RECLAIMED_AT_ONCE,
         bytes: limits::ENTRY_BYTES_RECLAIMED_AT_ONCE,
     };
@@ -121,12 +121,12 @@ fn dropped(connection: &Connection) -> Result<Option<i64>, SqliteFailure> {
 }
 
 /// What one transaction may still delete.
-struct Room {
+struct DeletionBudget {
     entries: usize,
     bytes: u64,
 }
 
-impl Room {
+impl DeletionBudget {
     fn is_left(&self) -> bool {
         self.entries > 0 && self.bytes > 0
     }
@@ -140,7 +140,11 @@ struct Portion {
 
 impl Portion {
     /// As many entries as there is room for.
-    fn of(connection: &Connection, id: i64, room: &mut Room) -> Result<Self, SqliteFailure> {
+    fn of(
+        connection: &Connection,
+        id: i64,
+        room: &mut DeletionBudget,
+    ) -> Result<Self, SqliteFailure> {
         // `octet_length` does not read the value.
         let mut statement = connection.prepare_cached(
             "SELECT place, octet_length(value) FROM entries

@@ -186,7 +186,7 @@ fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Sql
     let Some(id) = journal_id(connection, journal)? else {
         return Ok(());
     };
-    // There may be a million entries, and other writers should not wait for their deletion.
+    // StoredRecord may be a million entries, and other writers should not wait for their deletion.
     connection.prepare_cached("DELETE FROM journals WHERE id = ?1")?.execute([id])?;
     connection.prepare_cached("INSERT INTO dropped_journals (id) VALUES (?1)")?.execute([id])?;
     Ok(())
@@ -231,7 +231,7 @@ fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, S
 }
 
 /// The stored state of a record.
-struct There {
+struct StoredRecord {
     id: i64,
     version: u64,
     status: String,
@@ -243,7 +243,7 @@ fn expect_record(
     kind: Kind,
     key: &RecordKey,
     expected: Expected,
-) -> Result<Option<There>, SqliteFailure> {
+) -> Result<Option<StoredRecord>, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "SELECT id, version, status, lane, rank FROM records
         WHERE kind = ?1 AND project = ?2 AND name = ?3",
@@ -252,7 +252,7 @@ fn expect_record(
         .query_row(params![kind.word(), key.project, key.name], |row| {
             let (lane, rank): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
             let queued = lane.zip(rank).map(|(lane, rank)| Queued { lane, rank });
-            Ok(There { id: row.get(0)?, version: row.get(1)?, status: row.get(2)?, queued })
+            Ok(StoredRecord { id: row.get(0)?, version: row.get(1)?, status: row.get(2)?, queued })
         })
         .optional()?;
     let found = there.as_ref().map(|there| there.version);

@@ -1,8 +1,8 @@
 //! Rules that every store keeps. Each is a function of a store, and runs for both stores.
 
 use hookwright_store::{
-    Acquired, Append, Commit, Committed, Delete, Entry, Expected, Fence, Filter, Held, Kind, Place,
-    Put, Record, RecordKey, Store, StoreError, entries, limits, records,
+    Acquired, Append, Commit, Committed, Delete, Entry, Expected, Fence, Filter, Held, Kind, Put,
+    Record, RecordKey, RecordPosition, Store, StoreError, entries, limits, records,
 };
 
 use crate::situation::{append, journal, key, put, texts, values};
@@ -49,11 +49,11 @@ both_stores_keep! {
     a_lease_is_taken_over_only_from_the_holder_that_was_found_dead,
     a_lease_is_given_back_only_by_its_holder,
     a_commit_behind_a_fence_fails_once_the_lease_was_passed_on,
-    a_commit_behind_a_lease_that_nobody_holds_fails,
+    a_commit_with_a_free_lease_fails,
     what_is_too_large_is_refused_before_anything_happens,
     text_of_any_kind_comes_back_as_it_was,
     an_empty_commit_is_no_error,
-    whoever_looks_sees_that_something_was_committed_and_that_nothing_was,
+    a_reader_sees_whether_something_was_committed,
     threads_append_without_losing_anything,
 }
 
@@ -159,7 +159,7 @@ fn a_record_is_kept_with_a_version_that_goes_up(store: &dyn Store) {
     second.status = "completed".into();
     let second = write(store, second);
     assert!(second > first);
-    let place = Place { created_at_ms: 1_000, inserted: place_of(store, "a").inserted };
+    let place = RecordPosition { created_at_ms: 1_000, inserted: place_of(store, "a").inserted };
     let (status, value) = ("completed".into(), "2".into());
     let expected = Record { key: key("a"), version: second, place, status, value };
     assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), Some(expected));
@@ -411,7 +411,7 @@ fn a_commit_behind_a_fence_fails_once_the_lease_was_passed_on(store: &dyn Store)
     assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), before);
 }
 
-fn a_commit_behind_a_lease_that_nobody_holds_fails(store: &dyn Store) {
+fn a_commit_with_a_free_lease_fails(store: &dyn Store) {
     let token = granted(store, "run", "me", None);
     store.release("run", token).unwrap();
     for lease in ["run", "never there"] {
@@ -542,7 +542,7 @@ fn granted(store: &dyn Store, lease: &str, holder: &str, instead_of: Option<u64>
     }
 }
 
-fn place_of(store: &dyn Store, name: &str) -> Place {
+fn place_of(store: &dyn Store, name: &str) -> RecordPosition {
     store.get(Kind::Session, &key(name)).unwrap().unwrap().place
 }
 
@@ -551,7 +551,7 @@ fn names(store: &dyn Store, filter: &Filter) -> Vec<String> {
     records.into_iter().map(|record| record.key.name).collect()
 }
 
-fn whoever_looks_sees_that_something_was_committed_and_that_nothing_was(store: &dyn Store) {
+fn a_reader_sees_whether_something_was_committed(store: &dyn Store) {
     let mut before = store.changes().unwrap();
     let mut has_changed = || {
         let now = store.changes().unwrap();

@@ -287,7 +287,7 @@ fn a_store_that_is_removed_or_replaced_while_in_use_takes_no_more_commits() {
 }
 
 #[test]
-fn what_stands_where_the_store_should_is_told() {
+fn a_foreign_file_in_place_of_the_store_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(main_of(&folder)).unwrap();
     let error = SqliteStore::open(folder.path()).unwrap_err();
@@ -301,7 +301,7 @@ fn what_stands_where_the_store_should_is_told() {
 }
 
 #[test]
-fn whoever_only_looks_makes_no_store() {
+fn reading_creates_no_store() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("state");
     assert!(SqliteStore::find(&inner).unwrap().is_none());

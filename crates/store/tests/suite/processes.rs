@@ -169,7 +169,7 @@ fn a_process_whose_lease_was_passed_on_can_write_no_more() {
 fn holds() {
     let store = actor::store();
     let Acquired::Granted { token } = store.acquire("run", "old", None).unwrap() else {
-        panic!("nobody else wants it yet");
+        panic!("no other process wants it yet");
     };
     tell(&token.to_string());
     let fence = Fence { lease: "run".into(), token };

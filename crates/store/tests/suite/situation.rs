@@ -50,7 +50,7 @@ pub(crate) fn append(store: &dyn Store, session: &str, expected: u64, values: &[
     let journal = journal(session);
     let append = Append { journal: &journal, expected, entries: values };
     let commit = Commit { append: Some(append), ..Commit::unsynced() };
-    store.commit(&commit).expect("nobody else writes").last
+    store.commit(&commit).expect("no other process writes").last
 }
 
 /// All values of a journal; their numbers have to be 1, 2, 3…

@@ -78,7 +78,7 @@ fn numbers_count_per_project() {
 }
 
 #[test]
-fn what_stands_in_the_list_and_is_unfinished_is_not_added_again() {
+fn an_unfinished_task_with_the_same_text_is_not_added_again() {
     both(|tasks| {
         add(&tasks, "say \"hi\"");
         let again = |content: &str| tasks.add(&NewTask::new(content), NOW);
@@ -243,7 +243,7 @@ fn one_session_works_on_a_task() {
     both(|tasks| {
         add(&tasks, "a");
         let Claim::Claimed(claimed) = tasks.claim(TaskId(1), "calm-fox", 2_000).unwrap() else {
-            panic!("nobody else wanted it");
+            panic!("no other session wanted it");
         };
         assert_eq!(claimed.task.state, TaskState::InProgress);
         assert_eq!(claimed.task.session.as_deref(), Some("calm-fox"));
@@ -271,7 +271,7 @@ fn a_task_is_taken_over_only_as_it_was_read() {
 }
 
 #[test]
-fn of_many_who_want_a_task_at_once_one_gets_it_and_every_new_task_its_own_number() {
+fn of_many_processes_one_gets_a_task_and_every_new_task_gets_its_own_number() {
     let folder = tempfile::tempdir().unwrap();
     let barrier = Barrier::new(8);
     let claimed: usize = std::thread::scope(|scope| {
@@ -299,7 +299,7 @@ fn of_many_who_want_a_task_at_once_one_gets_it_and_every_new_task_its_own_number
 }
 
 #[test]
-fn a_change_in_somebody_elses_commit_counts_only_for_the_task_that_was_read() {
+fn a_change_in_a_callers_commit_counts_only_for_the_task_that_was_read() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let tasks = KeptTasks::new(Arc::clone(&store), "/projects/one");
     add(&tasks, "a");

@@ -66,7 +66,7 @@ fn a_wait_is_kept_whole_and_found_again_instead_of_being_made_twice() {
         waits.sent("k7", 2_000).unwrap();
         let other = Wait { question: "another?".into(), ..wait("k7") };
         let there = Wait { sent: true, ..wait("k7") };
-        assert_eq!(waits.open(&other).unwrap(), Opened::There(Box::new(there)));
+        assert_eq!(waits.open(&other).unwrap(), Opened::AlreadyOpen(Box::new(there)));
     });
 }
 
@@ -115,7 +115,7 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
         let expired = Wait { state: WaitState::Expired, ..wait("late") };
         let late = waits.decide("late", &decision("approve", "ann", 9_000)).unwrap();
         assert_eq!(late, Decide::TooLate(Box::new(expired.clone())));
-        assert!(waits.is_waiting("late").unwrap(), "nobody has written it down yet");
+        assert!(waits.is_waiting("late").unwrap(), "no process has recorded it yet");
         assert_eq!(waits.settle("late", 9_000).unwrap(), Some(expired.clone()));
         assert!(!waits.is_waiting("late").unwrap());
         // Setting the clock back does not undo a decision.
@@ -125,7 +125,7 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
 }
 
 #[test]
-fn a_wait_that_nobody_takes_up_is_abandoned_with_its_keeper() {
+fn a_wait_that_cannot_be_adopted_is_abandoned_with_its_keeper() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let waits = KeptWaits::new(store, |keeper| keeper == "alive");
     let key = Some(WaitKey {
@@ -143,10 +143,10 @@ fn a_wait_that_nobody_takes_up_is_abandoned_with_its_keeper() {
     let gone = Wait { state: WaitState::Abandoned, ..kept("b", "dead") };
     let told = waits.decide("b", &decision("approve", "ann", 2_000)).unwrap();
     assert_eq!(told, Decide::TooLate(Box::new(gone)));
-    let taken_up = waits.get("c", 2_000).unwrap().unwrap();
-    assert!(!waits.is_attended(&taken_up), "a session can be taken up again");
-    let taken_up = waits.take_up("c", "alive", "itsbell", 2_000).unwrap().unwrap();
-    assert!(waits.is_attended(&taken_up) && taken_up.bell == "itsbell");
+    let adopted = waits.get("c", 2_000).unwrap().unwrap();
+    assert!(!waits.is_attended(&adopted), "a session can be resumed");
+    let adopted = waits.adopt("c", "alive", "itsbell", 2_000).unwrap().unwrap();
+    assert!(waits.is_attended(&adopted) && adopted.bell == "itsbell");
     assert_eq!(waits.abandon("c", 2_000).unwrap().unwrap().state, WaitState::Abandoned);
     let told = waits.decide("c", &decision("approve", "ann", 2_000)).unwrap();
     assert!(matches!(told, Decide::TooLate(wait) if wait.state == WaitState::Abandoned));

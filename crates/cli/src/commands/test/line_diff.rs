@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_have_stands_once_and_the_rest_around_it() {
+    fn common_lines_appear_once_with_the_rest_around_them() {
         assert_eq!(drawn("abc", "abc"), " a b c");
         assert_eq!(drawn("abc", "axc"), " a-b+x c");
         assert_eq!(drawn("ab", "b"), "-a b");

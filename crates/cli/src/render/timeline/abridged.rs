@@ -27,7 +27,7 @@ pub(super) struct Abridged<T> {
 
 /// What to show now.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shown<T> {
+pub(super) enum AbridgedEntry<T> {
     One(T),
     /// This many are left out here.
     Gap(usize),
@@ -41,10 +41,10 @@ impl<T> Default for Abridged<T> {
 
 impl<T> Abridged<T> {
     /// Adds the next item.
-    pub(super) fn push(&mut self, one: T, is_trouble: bool) -> Vec<Shown<T>> {
+    pub(super) fn push(&mut self, one: T, is_trouble: bool) -> Vec<AbridgedEntry<T>> {
         if self.first < FIRST_SHOWN {
             self.first += 1;
-            return vec![Shown::One(one)];
+            return vec![AbridgedEntry::One(one)];
         }
         self.held_back.push_back((one, is_trouble));
         if self.held_back.len() <= LAST_SHOWN {
@@ -53,7 +53,7 @@ impl<T> Abridged<T> {
         match self.held_back.pop_front() {
             Some((trouble, true)) if self.troubles < TROUBLE_SHOWN_MAX => {
                 self.troubles += 1;
-                self.take_gap().into_iter().chain([Shown::One(trouble)]).collect()
+                self.take_gap().into_iter().chain([AbridgedEntry::One(trouble)]).collect()
             }
             Some(_) => {
                 self.gap += 1;
@@ -65,10 +65,10 @@ impl<T> Abridged<T> {
     }
 
     /// The items that were held back, now that they are the last.
-    pub(super) fn flush(&mut self) -> Vec<Shown<T>> {
+    pub(super) fn flush(&mut self) -> Vec<AbridgedEntry<T>> {
         let gap = self.take_gap();
         let held_back = std::mem::take(&mut self.held_back).into_iter();
-        gap.into_iter().chain(held_back.map(|(one, _)| Shown::One(one))).collect()
+        gap.into_iter().chain(held_back.map(|(one, _)| AbridgedEntry::One(one))).collect()
     }
 
     /// Begins another list.
@@ -76,10 +76,10 @@ impl<T> Abridged<T> {
         (self.first, self.troubles) = (0, 0);
     }
 
-    fn take_gap(&mut self) -> Option<Shown<T>> {
+    fn take_gap(&mut self) -> Option<AbridgedEntry<T>> {
         match std::mem::take(&mut self.gap) {
             0 => None,
-            number => Some(Shown::Gap(number)),
+            number => Some(AbridgedEntry::Gap(number)),
         }
     }
 }
@@ -91,12 +91,14 @@ mod tests {
     #[test]
     fn the_first_the_last_and_the_troubled_ones_are_shown() {
         let mut list = Abridged::default();
-        let mut shown: Vec<Shown<u32>> =
+        let mut shown: Vec<AbridgedEntry<u32>> =
             (1..=30).flat_map(|number| list.push(number, number == 15)).collect();
         shown.extend(list.flush());
-        let expected = [1, 2, 3].map(Shown::One).into_iter().chain([Shown::Gap(11)]);
-        let expected = expected.chain([Shown::One(15), Shown::Gap(10)]);
-        let expected: Vec<Shown<u32>> = expected.chain((26..=30).map(Shown::One)).collect();
+        let expected =
+            [1, 2, 3].map(AbridgedEntry::One).into_iter().chain([AbridgedEntry::Gap(11)]);
+        let expected = expected.chain([AbridgedEntry::One(15), AbridgedEntry::Gap(10)]);
+        let expected: Vec<AbridgedEntry<u32>> =
+            expected.chain((26..=30).map(AbridgedEntry::One)).collect();
         assert_eq!(shown, expected);
         assert_eq!(list.left_out, 21);
     }

@@ -98,7 +98,7 @@ fn says(text: &str) -> RunEventKind {
 }
 
 fn fired(event: &str) -> RunEventKind {
-    let event = EventName::resolve(event).expect("it stands in the table");
+    let event = EventName::resolve(event).expect("it is in the table");
     RunEventKind::Firing(FiringEvent::Fired {
         event,
         subject: None,
@@ -120,7 +120,7 @@ fn hook(id: &str, awaited: bool) -> RunEventKind {
 }
 
 #[test]
-fn the_place_who_works_and_the_last_lines_are_shown() {
+fn the_progress_the_agent_and_the_last_lines_are_shown() {
     let scene = Scene::new().begun().at(2, 0, says("one\ntwo\nthree\nfour\nfive\nsix\n"));
     assert_eq!(
         scene.drawn(60, 24),

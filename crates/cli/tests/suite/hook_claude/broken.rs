@@ -28,7 +28,7 @@ fn not_trusted(sandbox: &Sandbox, how: &str) -> String {
 }
 
 #[test]
-fn a_file_that_nobody_trusts_does_not_run_and_nothing_passes_it() {
+fn an_untrusted_file_does_not_run_and_blocks() {
     let sandbox = Sandbox::with_hooks(GUARD);
     let reason = not_trusted(&sandbox, "is not trusted");
     assert_eq!(call(&sandbox, &sent("PreToolUse")), denied(&reason));

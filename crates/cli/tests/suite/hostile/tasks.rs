@@ -170,7 +170,7 @@ fn the_session_in_which_the_agent_works_is_asked_whatever_its_environment_says()
 }
 
 #[test]
-fn the_session_that_works_on_a_task_is_asked_whoever_says_that_it_is_done() {
+fn the_session_that_works_on_a_task_decides_whichever_caller_completes_it() {
     let sandbox = guarded(
         "$HOOKWRIGHT_BIN task update 1 --state in_progress >> log 2>&1; touch works
          until [ -e over ]; do sleep 0.01; done",

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_reads_back_as_it_was_written_with_what_nobody_knows() {
+    fn an_entry_reads_back_as_it_was_written_with_its_unknown_fields() {
         let whole = json!({ "event": "tool:*", "command": "true", "timeout": 2.5,
             "working_dir": "sub", "env": { "A": "$HOME", "B": "2" }, "enabled": false,
             "description": "what for", "owner": { "team": "x" } });

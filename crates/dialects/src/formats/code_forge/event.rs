@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn check_knows_every_variable_and_which_are_somebodys_words() {
+    fn check_knows_every_variable_and_which_are_free_text() {
         for (name, known) in [
             ("FORGE_TOOL_ARGS", Some(VariableContent::FreeText)),
             ("TOOL_ARGS", Some(VariableContent::FreeText)),

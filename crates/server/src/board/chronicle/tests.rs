@@ -9,7 +9,7 @@ use hookwright_events::{
 use hookwright_pipeline::timeline::Milestone;
 use hookwright_store::{Append, Commit, SqliteStore};
 
-use super::super::rows::{Row, What};
+use super::super::rows::{Row, RowContent};
 use super::*;
 
 /// Writes a journal.
@@ -252,7 +252,7 @@ fn every_older_page_tells_what_the_whole_journal_tells() {
         assert_eq!(told.rows.older(), expected.first().map_or(0, |row| row.number));
         let began = |is_it: fn(&Milestone) -> Option<bool>| {
             let known = rows[..first].iter().rev().find_map(|row| match &row.what {
-                What::Milestone(milestone) => is_it(milestone).map(|begins| (begins, &**row)),
+                RowContent::Milestone(milestone) => is_it(milestone).map(|begins| (begins, &**row)),
                 _ => None,
             });
             known.and_then(|(begins, row)| begins.then_some(row))

@@ -2,7 +2,7 @@
 
 use hookwright_pipeline::timeline::Milestone;
 
-use super::super::rows::{Row, Rows, What};
+use super::super::rows::{Row, RowContent, Rows};
 
 /// The rows of a stage or a work item, or those outside of them.
 pub(super) struct Chapter<'r> {
@@ -37,13 +37,13 @@ pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
     };
     for row in rows.iter() {
         let next = match &row.what {
-            What::Milestone(Milestone::StageBegan { .. }) => chapter(Kind::Stage, Some(row)),
-            What::Milestone(Milestone::ItemBegan { .. }) => chapter(Kind::Item, Some(row)),
-            What::Milestone(Milestone::ItemEnded { .. }) => {
+            RowContent::Milestone(Milestone::StageBegan { .. }) => chapter(Kind::Stage, Some(row)),
+            RowContent::Milestone(Milestone::ItemBegan { .. }) => chapter(Kind::Item, Some(row)),
+            RowContent::Milestone(Milestone::ItemEnded { .. }) => {
                 open.ended = Some(row);
                 chapter(Kind::WithinStage, None)
             }
-            What::Milestone(Milestone::StageEnded { .. }) => {
+            RowContent::Milestone(Milestone::StageEnded { .. }) => {
                 chapters.push(open);
                 let stage = chapters.iter_mut().rev().find(|chapter| chapter.kind == Kind::Stage);
                 if let Some(stage) = stage {
@@ -52,7 +52,7 @@ pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
                 open = chapter(Kind::Outside, None);
                 continue;
             }
-            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => {
+            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {
                 open.rows.push(row);
                 continue;
             }

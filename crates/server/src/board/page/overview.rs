@@ -2,19 +2,19 @@
 
 use hookwright_events::SessionStatus;
 use hookwright_events::Usage;
-use hookwright_store::Place;
+use hookwright_store::RecordPosition;
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
 use super::super::{Overview, SeenSession};
 use super::question;
 use super::words::{StateMark, duration, moment, said, since, status_text, used};
-use super::{Context, element};
+use super::{PageContext, element};
 use crate::page::parts::count;
 
 /// The regions that are kept up to date.
-pub(crate) fn regions(seen: &Overview, context: &Context<'_>) -> Vec<Region> {
-    let questions = question::region(&seen.questions, context, question::On::Overview);
+pub(crate) fn regions(seen: &Overview, context: &PageContext<'_>) -> Vec<Region> {
+    let questions = question::region(&seen.questions, context, question::QuestionPage::Overview);
     let mut sessions: Vec<Fragment> =
         seen.sessions.iter().map(|session| row(session, context)).collect();
     if sessions.is_empty() {
@@ -28,7 +28,11 @@ pub(crate) fn regions(seen: &Overview, context: &Context<'_>) -> Vec<Region> {
     vec![questions, Region { name: "sessions", fragments: sessions }]
 }
 
-pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>) -> Markup {
+pub(super) fn content(
+    regions: &[Region],
+    seen: &Overview,
+    before: Option<RecordPosition>,
+) -> Markup {
     html! {
         h1 { "Sessions" }
         section #questions aria-label="Questions for you" aria-live="polite" {
@@ -38,14 +42,14 @@ pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>
         nav.pages aria-label="Pages" {
             @if before.is_some() { a href="/" { "Newest" } }
             @if let (true, Some(last)) = (seen.are_more, seen.sessions.last()) {
-                @let Place { created_at_ms, inserted } = last.place;
+                @let RecordPosition { created_at_ms, inserted } = last.place;
                 a href={ "/?before=" (created_at_ms) "-" (inserted) } { "Older sessions" }
             }
         }
     }
 }
 
-fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
+fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
     let SeenSession { record, status, process, place, .. } = session;
     let mark = StateMark::of_session(*status);
     let id = format!("session-{}-{}", place.created_at_ms, place.inserted);

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::Question;
 use super::super::regions::{Fragment, Region};
-use super::Context;
+use super::PageContext;
 use super::words::{StateMark, moment_of, said};
 use crate::approvals::offered_words;
 use crate::limits;
@@ -15,14 +15,18 @@ use crate::page::parts::{answered_with, capitalised, class_of, past_of};
 
 /// The page that a question is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum On<'s> {
+pub(super) enum QuestionPage<'s> {
     Overview,
     /// The page of the session with this name.
     Session(&'s str),
 }
 
 /// The questions of a page.
-pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On<'_>) -> Region {
+pub(super) fn region(
+    questions: &[Question],
+    context: &PageContext<'_>,
+    on: QuestionPage<'_>,
+) -> Region {
     let fragments = questions
         .iter()
         .map(|question| {
@@ -37,7 +41,7 @@ pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On<'_>) 
     Region { name: "questions", fragments }
 }
 
-fn open(id: &str, question: &Question, context: &Context<'_>, on: On<'_>) -> Markup {
+fn open(id: &str, question: &Question, context: &PageContext<'_>, on: QuestionPage<'_>) -> Markup {
     let wait = &question.wait;
     let (heading, message) = (format!("{id}-asks"), format!("{id}-message"));
     html! {
@@ -53,7 +57,7 @@ fn open(id: &str, question: &Question, context: &Context<'_>, on: On<'_>) -> Mar
             }
             form method="post" action={ "/answers/" (wait.id) } {
                 input type="hidden" name="form" value=(context.gate.form_token(&wait.id));
-                @if on == On::Overview { input type="hidden" name="back" value="overview"; }
+                @if on == QuestionPage::Overview { input type="hidden" name="back" value="overview"; }
                 label for=(message) { "Comment " span.quiet { "(optional)" } }
                 textarea id=(message) name="message" rows="2"
                     maxlength=(limits::MESSAGE_CHARS_SHOWN_MAX) {}
@@ -98,10 +102,10 @@ fn asks(wait: &Wait) -> String {
 }
 
 /// Who asks.
-fn by(wait: &Wait, context: &Context<'_>, on: On<'_>) -> Markup {
+fn by(wait: &Wait, context: &PageContext<'_>, on: QuestionPage<'_>) -> Markup {
     html! {
         @match (&wait.session, on) {
-            (Some(session), on) if on != On::Session(session) => {
+            (Some(session), on) if on != QuestionPage::Session(session) => {
                 a href=(context.session_path(session, &wait.project)) { (said(session)) } " · "
             }
             _ => {}

@@ -8,19 +8,23 @@ use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState, Qu
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
-use super::super::rows::{Rows, StageSum, What};
-use super::super::{SeenSession, Story, Which};
+use super::super::rows::{RowContent, Rows, StageSum};
+use super::super::{SeenSession, Story, StorySelection};
 use super::words::{
     StateMark, bar, duration, moment, said, since, status_text, used, used_in_full, word,
 };
-use super::{Context, element, question, timeline};
+use super::{PageContext, element, question, timeline};
 use crate::page::parts::count;
 
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;
 
 /// The regions that are kept up to date.
-pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Vec<Region> {
+pub(crate) fn regions(
+    story: &Story,
+    which: &StorySelection,
+    context: &PageContext<'_>,
+) -> Vec<Region> {
     let Story { session, told, questions, .. } = story;
     let head = vec![
         Fragment::new("facts", facts(story, context)),
@@ -28,7 +32,7 @@ pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Ve
     ];
     let timeline = timeline::fragments(story, context);
     vec![
-        question::region(questions, context, question::On::Session(&session.record.name)),
+        question::region(questions, context, question::QuestionPage::Session(&session.record.name)),
         Region { name: "head", fragments: head },
         Region { name: "stages", fragments: stages(session, &told.rows) },
         Region { name: "timeline", fragments: timeline },
@@ -39,8 +43,8 @@ pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Ve
 pub(super) fn content(
     regions: &[Region],
     story: &Story,
-    which: &Which,
-    context: &Context<'_>,
+    which: &StorySelection,
+    context: &PageContext<'_>,
 ) -> Markup {
     let record = &story.session.record;
     html! {
@@ -64,7 +68,7 @@ pub(super) fn content(
     }
 }
 
-fn facts(story: &Story, context: &Context<'_>) -> Markup {
+fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
     let Story { session, told, .. } = story;
     let SeenSession { record, status, process, .. } = session;
     let mark = StateMark::of_session(*status);
@@ -143,15 +147,15 @@ fn now(session: &SeenSession, rows: &Rows) -> Markup {
     }
 }
 
-fn under_way(what: &What) -> Vec<Markup> {
+fn under_way(what: &RowContent) -> Vec<Markup> {
     match what {
-        What::Iteration(iteration, _) => {
+        RowContent::Iteration(iteration, _) => {
             let mut steps: Vec<Markup> = agent_at_work(iteration).into_iter().collect();
             steps.extend(iteration.deeds.iter().filter_map(deed_under_way));
             steps
         }
-        What::Deed(deed, _) => deed_under_way(deed).into_iter().collect(),
-        What::Milestone(_) => Vec::new(),
+        RowContent::Deed(deed, _) => deed_under_way(deed).into_iter().collect(),
+        RowContent::Milestone(_) => Vec::new(),
     }
 }
 
@@ -251,7 +255,7 @@ fn share_done(sum: &StageSum) -> Option<f64> {
 }
 
 /// The link to earlier rows, and the number of entries left out.
-fn older(story: &Story, which: &Which, context: &Context<'_>) -> Fragment {
+fn older(story: &Story, which: &StorySelection, context: &PageContext<'_>) -> Fragment {
     let record = &story.session.record;
     let older = story.told.rows.older();
     let html = html! {

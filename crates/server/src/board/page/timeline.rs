@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::super::Story;
 use super::super::regions::Fragment;
-use super::super::rows::{Row, What};
-use super::Context;
+use super::super::rows::{Row, RowContent};
+use super::PageContext;
 use super::chapters::{Chapter, Kind, Stage, chapters, stages_newest_first};
 use super::words::{
     StateMark, duration, moment, said, since, status_text, used, used_in_full, whole_of, word,
@@ -22,13 +22,13 @@ const UNFOLDED: usize = 3;
 /// The data that rows are drawn with.
 pub(super) struct TimelineDrawing<'s> {
     pub(super) story: &'s Story,
-    pub(super) context: &'s Context<'s>,
+    pub(super) context: &'s PageContext<'s>,
     /// Length of a full bar.
     pub(super) whole: f64,
 }
 
 /// The rows, newest first, each stage and work item with its heading above.
-pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
+pub(super) fn fragments(story: &Story, context: &PageContext<'_>) -> Vec<Fragment> {
     let rows = &story.told.rows;
     let longest = rows.iter().filter_map(|row| agent_took(&row.what)).fold(0.0, f64::max);
     let drawing = TimelineDrawing { story, context, whole: whole_of(longest) };
@@ -43,7 +43,7 @@ pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
                 fragments.extend(drawing.heading(chapter));
             }
             for row in chapter.rows.iter().rev() {
-                unfolded += usize::from(matches!(row.what, What::Iteration(..)));
+                unfolded += usize::from(matches!(row.what, RowContent::Iteration(..)));
                 fragments.push(drawing.row(row, chapter.kind, unfolded <= UNFOLDED));
             }
         }
@@ -51,10 +51,10 @@ pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
     fragments
 }
 
-fn agent_took(what: &What) -> Option<f64> {
+fn agent_took(what: &RowContent) -> Option<f64> {
     match what {
-        What::Iteration(iteration, _) => iteration.duration_ms,
-        What::Milestone(_) | What::Deed(..) => None,
+        RowContent::Iteration(iteration, _) => iteration.duration_ms,
+        RowContent::Milestone(_) | RowContent::Deed(..) => None,
     }
 }
 
@@ -65,7 +65,7 @@ impl TimelineDrawing<'_> {
         let runs = self.story.session.process.is_some();
         let ended = chapter.ended.map(|row| &row.what);
         let html = match &began.what {
-            What::Milestone(Milestone::StageBegan { at, stage, index, iterations_max }) => {
+            RowContent::Milestone(Milestone::StageBegan { at, stage, index, iterations_max }) => {
                 let stages = self.story.session.record.stages.len();
                 html! {
                     li.stage id=(id) {
@@ -74,13 +74,15 @@ impl TimelineDrawing<'_> {
                     }
                 }
             }
-            What::Milestone(Milestone::ItemBegan { at, item, goes_on, .. }) => html! {
+            RowContent::Milestone(Milestone::ItemBegan { at, item, goes_on, .. }) => html! {
                 li.item id=(id) {
                     h4 { (said(&capitalised(&item.name()))) @if item.name() != item.title { ": " (said(&item.title)) } }
                     p.quiet { (end_of_item(ended, at, *goes_on, runs)) }
                 }
             },
-            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => return None,
+            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {
+                return None;
+            }
         };
         Some(Fragment::new(id, html))
     }
@@ -93,13 +95,13 @@ impl TimelineDrawing<'_> {
             Kind::Item => "row in-item",
         };
         let html = match &row.what {
-            What::Iteration(iteration, reports) => html! {
+            RowContent::Iteration(iteration, reports) => html! {
                 li class=(depth) id=(id) { (self.iteration(id, iteration, reports, is_unfolded)) }
             },
-            What::Deed(deed, report) => html! {
+            RowContent::Deed(deed, report) => html! {
                 li class=(depth) id=(id) { (self.deed(deed, *report, None)) }
             },
-            What::Milestone(milestone) => html! {
+            RowContent::Milestone(milestone) => html! {
                 li class={ (depth) " milestone" } id=(id) { (self.milestone(milestone)) }
             },
         };
@@ -129,9 +131,9 @@ impl TimelineDrawing<'_> {
     }
 }
 
-fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -> Markup {
+fn end_of_stage(ended: Option<&RowContent>, at: &str, most: Option<u32>, runs: bool) -> Markup {
     match ended {
-        Some(What::Milestone(Milestone::StageEnded {
+        Some(RowContent::Milestone(Milestone::StageEnded {
             reason,
             iterations,
             duration_ms,
@@ -158,9 +160,9 @@ fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -
     }
 }
 
-fn end_of_item(ended: Option<&What>, at: &str, goes_on: bool, runs: bool) -> Markup {
+fn end_of_item(ended: Option<&RowContent>, at: &str, goes_on: bool, runs: bool) -> Markup {
     match ended {
-        Some(What::Milestone(Milestone::ItemEnded {
+        Some(RowContent::Milestone(Milestone::ItemEnded {
             state,
             reason,
             iterations,

@@ -107,7 +107,7 @@ fn what_is_added_and_removed_leaves_every_byte_as_it_was() {
 }
 
 #[test]
-fn push_stands_behind_commit_whatever_the_order() {
+fn push_comes_after_commit_whatever_the_order() {
     use GitHook::{Commit, Push};
     for (name, text) in layouts() {
         for (first, second) in [(Commit, Push), (Push, Commit)] {

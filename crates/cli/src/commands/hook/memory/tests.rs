@@ -59,7 +59,7 @@ fn what_one_call_keeps_the_next_one_recalls() {
 }
 
 #[test]
-fn what_is_late_waits_for_an_event_at_which_somebody_hears_it() {
+fn late_answers_wait_for_an_event_that_can_deliver_them() {
     let folder = tempfile::tempdir().unwrap();
     memory(folder.path()).keep_now("s", late("b".into()));
     let deaf = memory(folder.path()).handing_out(false);
@@ -119,7 +119,7 @@ fn only_file_of(folder: &Path, session: &str) -> PathBuf {
 }
 
 #[test]
-fn who_has_no_name_remembers_nothing() {
+fn a_session_without_a_name_remembers_nothing() {
     let folder = tempfile::tempdir().unwrap();
     memory(folder.path()).keep_now("", stop_blocks(1));
     assert_eq!(memory(folder.path()).recalled(""), Remembered::default());

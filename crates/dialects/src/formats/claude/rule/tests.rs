@@ -118,7 +118,7 @@ fn paths_are_compared_as_a_gitignore_would() {
     }
     let data = json!({ "tool_name": "Edit", "tool_input": { "file_path": "/x" } });
     let nowhere = Event::named("PreToolUse", data).unwrap();
-    assert!(fits("Edit(src/x)", &nowhere), "nobody knows where it works");
+    assert!(fits("Edit(src/x)", &nowhere), "its working directory is unknown");
     assert!(
         Rule::parse("Edit(~/x)", None).unwrap().fits(&call("Edit", json!({ "file_path": "/h/x" })))
     );

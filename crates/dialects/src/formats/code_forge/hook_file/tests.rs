@@ -59,7 +59,7 @@ fn without_files_there_are_no_hooks() {
 }
 
 #[test]
-fn what_else_stands_in_the_file_is_kept_and_so_is_what_nobody_can_read() {
+fn other_keys_and_unreadable_entries_are_kept() {
     let place = Place::new();
     let before = json!({ "version": 3, "hooks": [
         { "event": "*", "command": "old", "owner": "me" },

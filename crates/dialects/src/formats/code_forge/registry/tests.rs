@@ -130,7 +130,7 @@ async fn the_first_failure_stops_the_chain_or_does_not() {
 }
 
 #[tokio::test]
-async fn what_keeps_a_hook_from_its_end_is_said_and_stops_nobody() {
+async fn an_unfinished_hook_is_reported_and_stops_nothing() {
     let lost = Entry { working_dir: Some("nowhere".into()), ..Entry::new("*", "true") };
     let slow = Entry::new("*", "sleep 600").timeout(0.2);
     let (registry, folder) = with([

@@ -192,7 +192,7 @@ fn a_permission_prompt_is_answered_in_place_of_the_user_or_left_to_them() {
 }
 
 #[test]
-fn an_ask_where_nobody_can_be_asked_is_a_deny_but_never_traps_an_agent() {
+fn an_ask_without_a_person_is_a_deny_but_never_keeps_an_agent_from_stopping() {
     assert_eq!(
         said_at("UserPromptSubmit", &ask()),
         json!({ "decision": "block", "reason": "sure?", "systemMessage":
