@@ -254,9 +254,12 @@ impl Dispatch {
     fn take_turn(&mut self, number: usize, steps: &mut Steps) {
         let check = match self.given.past.get(number) {
             Some(PastHook::Started) => StartCheck::Runs,
-            Some(PastHook::Skipped(reason)) => StartCheck::Passed(reason.clone()),
+            Some(PastHook::Skipped(reason, ended_by)) => {
+                let (reason, ended_by) = (reason.clone(), ended_by.clone());
+                return self.pass(number, reason, ended_by, steps);
+            }
             Some(PastHook::Unknown) | None => match self.reason_to_pass(number) {
-                Some(reason) => StartCheck::Passed(reason),
+                Some((reason, ended_by)) => return self.pass(number, reason, ended_by, steps),
                 None => self.may_start(number),
             },
         };
@@ -270,7 +273,7 @@ impl Dispatch {
                 }
                 Some(cause)
             }
-            StartCheck::Passed(reason) => return self.pass(number, reason, steps),
+            StartCheck::Passed(reason) => return self.pass(number, reason, None, steps),
         };
         let run = &self.runs[number];
         let awaited = run.terms.awaited;
@@ -294,12 +297,12 @@ impl Dispatch {
         self.start(number, steps);
     }
 
-    fn pass(&mut self, number: usize, reason: String, steps: &mut Steps) {
+    fn pass(&mut self, number: usize, reason: String, ended_by: Option<String>, steps: &mut Steps) {
         self.set_state(number, RunState::Skipped);
         let run = &mut self.runs[number];
         run.reason = Some(reason.clone());
         let hook = run.hook.id.clone();
-        steps.record(|| FiringEvent::HookSkipped { hook, reason });
+        steps.record(|| FiringEvent::HookSkipped { hook, reason, ended_by });
     }
 
     /// Checks the hook's condition, then the chain and the action itself.
@@ -334,33 +337,38 @@ impl Dispatch {
         });
     }
 
-    fn reason_to_pass(&self, number: usize) -> Option<String> {
+    /// Why a hook is passed over, and which hook ended the session, if that is why.
+    fn reason_to_pass(&self, number: usize) -> Option<(String, Option<String>)> {
         let run = &self.runs[number];
         let (hook, awaited) = (&run.hook, run.terms.awaited);
         let id_of = |number: &usize| &self.runs[*number].hook.id;
         if let Some(reason) = start_check::switched_off(hook, &self.given.event, &self.given.skip) {
-            return Some(reason);
+            return Some((reason, None));
         }
         if start_check::starts_itself(hook, &self.given.started_by, self.power) {
-            return Some("it started this session".into());
+            return Some(("it started this session".into(), None));
         }
         if let Some(stricter) = self.stricter_twin(number) {
-            return Some(format!("{} does the same and runs", id_of(&stricter)));
+            return Some((format!("{} does the same and runs", id_of(&stricter)), None));
         }
-        match &self.ended {
-            Some(EndedBy::Abort(by)) => return Some(format!("{} aborted", id_of(by))),
-            Some(EndedBy::Interrupt) => return Some("interrupted".into()),
-            Some(EndedBy::Block(by)) if awaited => return Some(format!("{} blocked", id_of(by))),
+        let reason = match &self.ended {
+            Some(EndedBy::Abort(by)) => {
+                return Some((format!("{} aborted", id_of(by)), Some(id_of(by).clone())));
+            }
             Some(EndedBy::Stop(by)) if awaited => {
-                return Some(format!("{} ended the session", id_of(by)));
+                return Some((format!("{} ended the session", id_of(by)), Some(id_of(by).clone())));
             }
+            Some(EndedBy::Interrupt) => Some("interrupted".into()),
+            Some(EndedBy::Block(by)) if awaited => Some(format!("{} blocked", id_of(by))),
             Some(EndedBy::Unreadable) if awaited => {
-                return Some("a hook that cannot be read blocks this event".into());
+                Some("a hook that cannot be read blocks this event".into())
             }
-            Some(EndedBy::Block(_) | EndedBy::Stop(_) | EndedBy::Unreadable) | None => {}
-        }
-        let has_run = hook.once && self.given.remembered.once.contains(&hook.key());
-        has_run.then(|| "once: it has already run in this session".into())
+            Some(EndedBy::Block(_) | EndedBy::Stop(_) | EndedBy::Unreadable) | None => {
+                let has_run = hook.once && self.given.remembered.once.contains(&hook.key());
+                has_run.then(|| "once: it has already run in this session".into())
+            }
+        };
+        reason.map(|reason| (reason, None))
     }
 
     /// The hook that runs in place of this one: the strictest of the identical hooks, and among

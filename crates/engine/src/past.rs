@@ -48,8 +48,8 @@ pub(crate) enum PastHook {
     /// Nothing: it runs as in a new firing.
     Unknown,
     Started,
-    /// It was passed over, for this reason.
-    Skipped(String),
+    /// It was passed over, for this reason, and perhaps because this hook ended the session.
+    Skipped(String, Option<String>),
 }
 
 impl PastFiring {
@@ -120,8 +120,8 @@ impl PastFiring {
     pub(crate) fn past_of_hook(&self, hook: &Hook) -> PastHook {
         let found = self.records().find_map(|kind| match kind {
             FiringEvent::HookStarting { hook: id, .. } if *id == hook.id => Some(PastHook::Started),
-            FiringEvent::HookSkipped { hook: id, reason } if *id == hook.id => {
-                Some(PastHook::Skipped(reason.clone()))
+            FiringEvent::HookSkipped { hook: id, reason, ended_by } if *id == hook.id => {
+                Some(PastHook::Skipped(reason.clone(), ended_by.clone()))
             }
             _ => None,
         });

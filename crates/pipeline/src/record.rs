@@ -366,6 +366,7 @@ mod tests {
         let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
             hook: "a".into(),
             reason: "when".into(),
+            ended_by: None,
         });
         assert!(!seen(&mut record, "2026-01-02T03:04:06Z", skipped));
         let ended = RunEventKind::Session(SessionEvent::SessionEnded {

@@ -171,7 +171,7 @@ impl Timeline {
             FiringEvent::Fired { event, key, .. } => self.see_fired(firing, at, &event, key),
             // More are in progress than possible: the oldest counts as interrupted.
             FiringEvent::HookStarting { .. } => self.leave_hooks(closed.hooks, "cut_off"),
-            FiringEvent::HookSkipped { hook, reason } => {
+            FiringEvent::HookSkipped { hook, reason, .. } => {
                 let status = Status::Skipped.as_str();
                 self.add_hook(
                     firing,

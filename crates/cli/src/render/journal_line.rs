@@ -38,7 +38,7 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::Firing(FiringEvent::TakenUp { event, .. }) => {
             format!("{event} resumed")
         }
-        RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason }) => {
+        RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason, .. }) => {
             format!("hook {} skipped: {}", said(hook), said(reason))
         }
         RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, awaited, .. }) => {

@@ -365,7 +365,10 @@ fn report_line(report: &Report) -> String {
 fn record(kind: FiringEvent) -> String {
     match kind {
         FiringEvent::Fired { event, subject, .. } => format!("fired {event} {subject:?}"),
-        FiringEvent::HookSkipped { hook, reason } => format!("skip {hook}: {reason}"),
+        FiringEvent::HookSkipped { hook, reason, ended_by } => {
+            let by = ended_by.map_or(String::new(), |by| format!(" (ended by {by})"));
+            format!("skip {hook}: {reason}{by}")
+        }
         FiringEvent::HookStarting { hook, attempt, awaited, .. } => {
             format!("record starting {hook} {attempt} awaited={awaited}")
         }
@@ -1157,7 +1160,9 @@ fn abort_ends_the_list_and_its_observers_too() {
          id: c, command: x, await: false",
     )
     .play([("a", vec![exit(1).into()])]);
-    assert_eq!(machine.order(), ["start a", "skip b: a aborted", "skip c: a aborted", "finished"]);
+    let order =
+        ["start a", "skip b: a aborted (ended by a)", "skip c: a aborted (ended by a)", "finished"];
+    assert_eq!(machine.order(), order);
     assert_eq!(machine.decided(), aborted("hook a failed (exit code 1)"));
 }
 
@@ -1193,7 +1198,7 @@ fn continue_false_ends_the_awaited_hooks_and_observers_still_start() {
         .play([("a", vec![answers(json!({ "continue": false, "stopReason": "enough" })).into()])]);
         assert_eq!(
             machine.order(),
-            ["start a", "skip b: a ended the session", "start c", "finished"]
+            ["start a", "skip b: a ended the session (ended by a)", "start c", "finished"]
         );
         assert_eq!(machine.reports()[0], "a success x1: enough");
         assert_eq!(machine.decided(), stopped("enough"));
@@ -1518,7 +1523,8 @@ fn the_first_abort_of_a_group_is_named_to_the_hooks_after_it() {
         ("b", vec![exit(1).into()]),
         ("c", vec![exit(1).into()]),
     ]);
-    assert_eq!(machine.order(), ["start a", "start b", "start c", "skip d: b aborted", "finished"]);
+    let order = ["start a", "start b", "start c", "skip d: b aborted (ended by b)", "finished"];
+    assert_eq!(machine.order(), order);
     assert_eq!(machine.decided(), aborted("hook b failed (exit code 1)"));
 }
 

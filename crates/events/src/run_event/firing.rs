@@ -41,6 +41,9 @@ pub enum FiringEvent {
         hook: String,
         /// Why not.
         reason: String,
+        /// The hook that ended the session before, if that is why. Absent in older journals.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_by: Option<String>,
     },
     /// A hook is about to start. Recorded before its effect begins.
     HookStarting {

@@ -34,8 +34,8 @@ impl Aborted {
                     aborted.ran.push(hook.clone());
                     awaited_ones.extend(awaited.then(|| hook.clone()));
                 }
-                FiringEvent::HookSkipped { hook, reason }
-                    if !is_for_an_end(reason, &aborted.ran) =>
+                FiringEvent::HookSkipped { hook, reason, ended_by }
+                    if ended_by.is_none() && !says_an_end(reason, &aborted.ran) =>
                 {
                     aborted.ran.push(hook.clone());
                 }
@@ -51,8 +51,9 @@ impl Aborted {
     }
 }
 
-/// Whether a hook was passed over because another one ended the session.
-fn is_for_an_end(reason: &str, ran: &[String]) -> bool {
+/// Reads older journals, in which only the words of the reason say that a hook was passed over because
+/// another one had ended the session.
+fn says_an_end(reason: &str, ran: &[String]) -> bool {
     let by = reason.strip_suffix(" aborted").or_else(|| reason.strip_suffix(" ended the session"));
     by.is_some_and(|by| ran.iter().any(|hook| hook == by))
 }

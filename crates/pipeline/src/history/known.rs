@@ -40,7 +40,7 @@ impl KnownFiring {
                 self.cut.push(hook.clone());
                 true
             }
-            FiringEvent::HookSkipped { hook, reason } if reason == INTERRUPTED => {
+            FiringEvent::HookSkipped { hook, reason, .. } if reason == INTERRUPTED => {
                 self.cut.push(hook.clone());
                 true
             }

@@ -225,6 +225,7 @@ fn what_an_interrupt_ended_is_still_to_be_done() {
     let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
         hook: "c".into(),
         reason: "interrupted".into(),
+        ended_by: None,
     });
     let mut history = Told::default()
         .fires("iteration:complete/0/1")
@@ -325,18 +326,21 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
 
 #[test]
 fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
-    let skips = |hook: &str, reason: &str| {
+    let skips = |hook: &str, reason: &str, ended_by: Option<&str>| {
         RunEventKind::Firing(FiringEvent::HookSkipped {
             hook: hook.to_owned(),
             reason: reason.to_owned(),
+            ended_by: ended_by.map(str::to_owned),
         })
     };
     let ends = |told: Told, key: &str| {
         told.fires(key)
             .starts("gate")
-            .tell(skips("off", "enabled: false"))
-            .tell(skips("behind", "gate aborted"))
-            .tell(skips("odd", "somebody else aborted"))
+            .tell(skips("off", "enabled: false", None))
+            .tell(skips("behind", "in other words", Some("gate")))
+            // As an older journal has it.
+            .tell(skips("behind too", "gate aborted", None))
+            .tell(skips("odd", "somebody else aborted", None))
             .decides(&verdict(Verdict::Abort { reason: "no".into() }))
             .session_ends(SessionStatus::Aborted)
     };

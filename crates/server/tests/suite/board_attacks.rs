@@ -278,7 +278,11 @@ fn evil(situation: &Situation) {
     );
     played.happens(
         firing,
-        RunEventKind::Firing(FiringEvent::HookSkipped { hook: evil(), reason: evil() }),
+        RunEventKind::Firing(FiringEvent::HookSkipped {
+            hook: evil(),
+            reason: evil(),
+            ended_by: Some(evil()),
+        }),
     );
     played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: evil() }));
     let paused = RunEventKind::Session(SessionEvent::Paused {

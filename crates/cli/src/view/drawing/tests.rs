@@ -176,6 +176,7 @@ fn every_running_hook_has_its_time_and_leaves_when_it_ends() {
     let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
         hook: "other".into(),
         reason: "when".into(),
+        ended_by: None,
     });
     let scene = Scene::new()
         .begun()
