@@ -130,10 +130,13 @@ fn whole_process(folder: &Path, rounds: usize) {
 /// The argument that makes this program act as the agent whose hooks are measured.
 const INSIDE_AGENT: &str = "inside-agent";
 
-/// Starts this program again as an agent with its own home directory: the environment in which an
-/// agent was started decides where hooks are found.
+/// Starts a copy of this program as an agent with its own home directory: the environment in which an
+/// agent was started decides where hooks are found. An agent whose parent runs the same program counts
+/// as a helper of that parent, so it has to be a copy.
 fn as_an_agent(home: &Path) {
-    let mut agent = Command::new(std::env::current_exe().unwrap());
+    let copy = home.join("agent-program");
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let mut agent = Command::new(copy);
     agent.args(std::env::args().skip(1)).arg(INSIDE_AGENT).env("HOME", home);
     assert!(agent.status().unwrap().success());
 }
