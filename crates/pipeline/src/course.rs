@@ -73,14 +73,12 @@ impl Course {
 
     /// Takes the result of the last step; returns the next one.
     pub(crate) fn advance(&mut self, measured: Measured, happening: Happening) -> Step {
-        self.exchange.tell(measured, happening, std::mem::take(&mut self.state));
+        self.exchange.tell(measured, happening, &mut self.state);
         match self.way.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => {}
             Poll::Ready(never) => match never {},
         }
-        let (step, state) = self.exchange.take_step().expect("the way only stops to ask");
-        self.state = state;
-        step
+        self.exchange.take_step(&mut self.state).expect("the way only stops to ask")
     }
 
     pub(crate) fn position(&self) -> &Position {

@@ -5,6 +5,7 @@
 //! driver can read it while the future waits.
 
 use std::future::poll_fn;
+use std::mem::swap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -20,36 +21,69 @@ pub(super) struct CourseState {
 }
 
 /// Connects the future and the driver.
+///
+/// The state changes hands here with every step. Each side leaves what it had and takes the other's, so
+/// a step allocates no state.
 #[derive(Default)]
 pub(super) struct Exchange(Mutex<Slot>);
 
 #[derive(Default)]
 struct Slot {
-    step: Option<(Step, Box<CourseState>)>,
-    answer: Option<(Measured, Happening, Box<CourseState>)>,
+    step: Option<Step>,
+    answer: Option<(Measured, Happening)>,
+    state: Box<CourseState>,
 }
 
 impl Exchange {
-    pub(super) fn tell(&self, measured: Measured, happening: Happening, state: Box<CourseState>) {
-        self.slot().answer = Some((measured, happening, state));
+    /// Tells what happened, and hands the state to the future.
+    pub(super) fn tell(
+        &self,
+        measured: Measured,
+        happening: Happening,
+        state: &mut Box<CourseState>,
+    ) {
+        let mut slot = self.slot();
+        slot.answer = Some((measured, happening));
+        swap(&mut slot.state, state);
     }
 
-    pub(super) fn take_step(&self) -> Option<(Step, Box<CourseState>)> {
-        self.slot().step.take()
+    /// The step that the future asks for. The state comes back with it.
+    pub(super) fn take_step(&self, state: &mut Box<CourseState>) -> Option<Step> {
+        let mut slot = self.slot();
+        let step = slot.step.take()?;
+        swap(&mut slot.state, state);
+        Some(step)
     }
 
     /// Asks the driver to carry out a step.
     pub(super) async fn ask(
         &self,
         step: Step,
-        state: Box<CourseState>,
-    ) -> (Measured, Happening, Box<CourseState>) {
-        self.slot().step = Some((step, state));
-        self.told().await
+        position: &mut Position,
+        history: &mut History,
+    ) -> (Measured, Happening) {
+        {
+            let mut slot = self.slot();
+            slot.step = Some(step);
+            swap(&mut slot.state.position, position);
+            swap(&mut slot.state.history, history);
+        }
+        self.told(position, history).await
     }
 
-    pub(super) async fn told(&self) -> (Measured, Happening, Box<CourseState>) {
-        poll_fn(|_| self.slot().answer.take().map_or(Poll::Pending, Poll::Ready)).await
+    pub(super) async fn told(
+        &self,
+        position: &mut Position,
+        history: &mut History,
+    ) -> (Measured, Happening) {
+        poll_fn(|_| {
+            let mut slot = self.slot();
+            let Some(answer) = slot.answer.take() else { return Poll::Pending };
+            swap(&mut slot.state.position, position);
+            swap(&mut slot.state.history, history);
+            Poll::Ready(answer)
+        })
+        .await
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hookwright_events::{FiringKey, Point, RunEventKind, Verdict};
 use serde_json::{Value, json};
 
-use super::exchange::{CourseState, Exchange};
+use super::exchange::Exchange;
 use super::position::Position;
 use super::step::{Decided, EarlyEnd, EventToFire, Happening, Measured, Step};
 use crate::history::History;
@@ -87,7 +87,7 @@ impl Way {
 
     /// Runs the whole course.
     pub(super) async fn go(mut self) -> Infallible {
-        let told = self.exchange.told().await;
+        let told = self.exchange.told(&mut self.position, &mut self.history).await;
         let left = match self.take_in(told) {
             Ok(_) => self.work().await,
             Err(leave) => Err(leave),
@@ -191,19 +191,14 @@ impl Way {
         if let Step::Fire(fire) = &mut step {
             fire.past = self.history.take_past(&fire.key).map(Box::new);
         }
-        let position = std::mem::take(&mut self.position);
-        let history = std::mem::take(&mut self.history);
-        let told = self.exchange.ask(step, Box::new(CourseState { position, history })).await;
+        let told = self.exchange.ask(step, &mut self.position, &mut self.history).await;
         self.take_in(told)
     }
 
     fn take_in(
         &mut self,
-        (measured, happening, state): (Measured, Happening, Box<CourseState>),
+        (measured, happening): (Measured, Happening),
     ) -> Result<Happening, EarlyEnd> {
-        let CourseState { position, history } = *state;
-        self.position = position;
-        self.history = history;
         self.measured = measured;
         match happening {
             Happening::Left(leave) => Err(leave),
