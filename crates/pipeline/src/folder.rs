@@ -30,6 +30,7 @@ mod status;
 mod turn_files;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -224,6 +225,13 @@ impl SessionFolder {
         self.path.join(stage.folder_name())
     }
 
+    /// The folder of a stage's iterations.
+    fn iterations(&self, stage: StageAt<'_>) -> PathBuf {
+        let mut path = self.stage(stage);
+        path.push("iterations");
+        path
+    }
+
     /// Information for the agent: `CTX`.
     pub fn context(&self, at: IterationAt<'_>) -> PathBuf {
         self.in_iteration(at, CONTEXT)
@@ -239,16 +247,15 @@ impl SessionFolder {
         self.in_iteration(at, OUTPUT)
     }
 
-    /// The outputs of these iterations, relative to the root. Every event of a stage names the
-    /// latest ones, so the path of their folder is built once for all of them.
+    /// The outputs of these iterations, relative to the root.
     pub fn outputs_from_root(&self, stage: StageAt<'_>, iterations: &[u32]) -> Vec<String> {
-        let folder = self.stage(stage).join("iterations");
-        let folder = self.from_root(&folder).to_string_lossy();
-        let output = |iteration: &u32| {
-            let name = IterationAt { stage, iteration: *iteration }.folder_name();
-            format!("{folder}/{name}/{OUTPUT}")
-        };
-        iterations.iter().map(output).collect()
+        let folder = self.iterations(stage);
+        output_paths(&self.from_root(&folder).to_string_lossy(), iterations)
+    }
+
+    /// The outputs of these iterations.
+    pub fn outputs(&self, stage: StageAt<'_>, iterations: &[u32]) -> Vec<String> {
+        output_paths(&self.iterations(stage).to_string_lossy(), iterations)
     }
 
     /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It
@@ -296,7 +303,10 @@ impl SessionFolder {
     }
 
     fn in_iteration(&self, at: IterationAt<'_>, name: &str) -> PathBuf {
-        self.stage(at.stage).join("iterations").join(at.folder_name()).join(name)
+        let mut path = self.iterations(at.stage);
+        path.push(at.folder_name());
+        path.push(name);
+        path
     }
 
     /// A folder below the session's, made with those on the way to it if missing.
@@ -339,6 +349,21 @@ impl IterationAt<'_> {
     fn folder_name(self) -> String {
         format!("{:03}", self.iteration)
     }
+}
+
+/// The outputs of these iterations, whose folders are in this one. Every event of a stage names the
+/// latest ones, so each path is one allocation.
+fn output_paths(folder: &str, iterations: &[u32]) -> Vec<String> {
+    const NUMBER_BYTES: usize = 12;
+    let path = |iteration: &u32| {
+        let mut path = String::with_capacity(folder.len() + NUMBER_BYTES + OUTPUT.len());
+        path.push_str(folder);
+        // Writing into a text cannot fail.
+        let _ = write!(path, "/{iteration:03}/");
+        path.push_str(OUTPUT);
+        path
+    };
+    iterations.iter().map(path).collect()
 }
 
 /// The numbers of the iterations that have a folder here, in their order.

@@ -6,7 +6,7 @@
 //!
 //! | file | carries out |
 //! |---|---|
-//! | `firing.rs`, `data.rs`, `gates.rs`, `engines.rs` | the events, with their data |
+//! | `firing.rs`, `data.rs`, `event_place.rs`, `gates.rs`, `engines.rs` | the events, with their data |
 //! | `turn.rs`, `drive.rs`, `watching.rs`, `delivery.rs` | turns of agents |
 //! | `queue.rs`, `queue/` | work items |
 //! | `task_desk.rs`, `callers.rs`, `completing.rs` | tasks that are completed meanwhile |
@@ -22,6 +22,7 @@ mod data;
 mod delivery;
 mod drive;
 mod engines;
+mod event_place;
 mod firing;
 mod gate;
 mod gates;
@@ -47,7 +48,6 @@ use hookwright_events::firing_key::TaskFiring;
 use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, Verdict};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::course::{Course, EarlyEnd, Happening, Measured, Resumed, Step};
@@ -72,12 +72,12 @@ use workplace::Workplace;
 
 /// A session, ready to run.
 pub struct Session {
-    plan: Plan,
+    plan: Arc<Plan>,
     sources: Sources,
     /// The sources are not those that it started with.
     reloaded: bool,
     course: Course,
-    folder: SessionFolder,
+    folder: Arc<SessionFolder>,
     recorder: Recorder,
     workplace: Workplace,
     engines: Engines,
@@ -158,7 +158,7 @@ impl Session {
         let task_desk = Arc::clone(&self.task_desk);
         // An agent that a dead run left behind must not be the first caller.
         self.end_survivors().await;
-        self.move_desk(None, self.data_of_session(json!({})));
+        self.move_desk(None);
         if self.course.history().last == 0 {
             task_desk.open();
         }

@@ -7,8 +7,8 @@ use hookwright_engine::Chain;
 use hookwright_engine::Engine;
 use hookwright_events::firing_key::{Occasion, TaskFiring, TaskHooks};
 use hookwright_events::{Event, EventName, TaskId, Verdict};
-use serde_json::{Map, Value, json};
 
+use super::event_place::KeptPlace;
 use super::task_desk::DeskPosition;
 use super::{Halt, Session, completed};
 use crate::course::Happening;
@@ -59,31 +59,28 @@ impl Session {
             return;
         }
         self.desk_at = at;
-        let data = match position.iteration {
-            0 => self.data_of_stage(json!({})),
-            _ => self.data_of_iteration(json!({})),
-        };
-        self.move_desk(Some(stage), data);
+        self.move_desk(Some(stage));
     }
 
-    /// From now on completed tasks use the hooks of this stage and these data.
-    pub(super) fn move_desk(&mut self, stage: Option<usize>, data: Map<String, Value>) {
-        let position = self.desk_position(stage, data);
+    /// From now on completed tasks use the hooks of this stage and the data of the current position.
+    pub(super) fn move_desk(&mut self, stage: Option<usize>) {
+        let position = self.desk_position(stage);
         self.task_desk.move_to(position);
     }
 
-    fn desk_position(&mut self, stage: Option<usize>, data: Map<String, Value>) -> DeskPosition {
+    fn desk_position(&mut self, stage: Option<usize>) -> DeskPosition {
+        let place = KeptPlace::new(&self.plan, &self.folder, self.course.position());
         let known = |part| self.engines.get(stage, part);
         if let (Some(before), after @ Some(_)) = (known(TaskHooks::Before), known(TaskHooks::After))
         {
-            return DeskPosition { before, after, data };
+            return DeskPosition { before, after, place };
         }
         match self.hooks_of(stage).split_after_the_fact(&EventName::TASK_COMPLETE) {
-            (_, None) => DeskPosition { before: self.engine(stage), after: None, data },
+            (_, None) => DeskPosition { before: self.engine(stage), after: None, place },
             (before, Some(after)) => {
                 let before = self.engines.make(stage, TaskHooks::Before, before);
                 let after = Some(self.engines.make(stage, TaskHooks::After, after));
-                DeskPosition { before, after, data }
+                DeskPosition { before, after, place }
             }
         }
     }
@@ -91,7 +88,7 @@ impl Session {
     /// The engine in which a task was completed.
     pub(super) fn engine_of_task(&mut self, firing: TaskFiring, event: &Event) -> Engine {
         let stage = self.stage_called(event.text("stage"));
-        let DeskPosition { before, after, .. } = self.desk_position(stage, Map::new());
+        let DeskPosition { before, after, .. } = self.desk_position(stage);
         match firing.part {
             TaskHooks::Whole | TaskHooks::Before => before,
             TaskHooks::After => after.unwrap_or(before),
@@ -124,7 +121,7 @@ impl Session {
         let mut decided = Vec::new();
         for LeftTask { firing, past, stage } in left {
             let stage = self.stage_called(stage.as_deref());
-            let position = self.desk_position(stage, self.data_of_session(json!({})));
+            let position = self.desk_position(stage);
             let task_desk = Arc::clone(&self.task_desk);
             let resuming = task_desk.resume(firing, position, past);
             match self.unless_interrupted(resuming).await? {

@@ -1,11 +1,12 @@
 //! The data of a session's events.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hookwright_events::firing_key::{ClosingEvent, ExecutionEvent};
-use hookwright_events::{FiringKey, ItemState, Point, WorkItem, WorkSource};
+use hookwright_events::{FiringKey, ItemState, Point};
 use serde_json::{Map, Value, json};
 
+use super::event_place::EventPlace;
 use super::{Halt, Session};
 use crate::folder::{IterationAt, StageAt};
 use crate::limits::EXECUTION_OUTPUT_BYTES_MAX;
@@ -41,53 +42,34 @@ impl Session {
 
     /// The data of every event of the session, merged with `more`.
     pub(super) fn data_of_session(&self, more: Value) -> Map<String, Value> {
-        let path = |path: PathBuf| path.to_string_lossy().into_owned();
-        let position = self.course.position();
-        let mut data = Map::new();
-        data.insert("session".to_owned(), self.recorder.session.clone().into());
-        data.insert("session_id".to_owned(), self.recorder.journal.session_id().into());
-        data.insert("host".to_owned(), "run".into());
-        data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
-        data.insert("transcript_path".to_owned(), "/dev/null".into());
-        data.insert("progress".to_owned(), path(self.folder.progress()).into());
-        data.insert("iteration".to_owned(), position.iterations.into());
-        // In a pipeline each stage has its own.
-        if let [stage] = &self.plan.stages[..] {
-            let bound = stage.bound();
-            data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
-        }
-        if let Some(decision) = &position.last_decision {
-            data.insert("last_decision".to_owned(), decision.clone().into());
-        }
-        add(data, more)
+        add(self.event_place().of_session(), more)
     }
 
     /// The data of the current stage, merged with `more`.
     pub(super) fn data_of_stage(&self, more: Value) -> Map<String, Value> {
-        let position = self.course.position();
-        let stage = &self.plan.stages[position.index()];
-        let next = self.plan.stages.get(position.index() + 1).map_or("", |next| &next.name);
-        let mut data = self.data_of_session(json!({
-            "stage": stage.name,
-            "next_stage": next,
-            "iteration": position.iteration,
-            "stage_outputs": self.latest_outputs(),
-        }));
-        let bound = stage.bound();
-        data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
-        if let Some(item) = &position.item {
-            data.extend(data_of_item(item));
-        }
-        add(data, more)
+        add(self.event_place().of_stage(), more)
     }
 
     /// The data of the current iteration, merged with `more`.
     pub(super) fn data_of_iteration(&self, more: Value) -> Map<String, Value> {
-        let at = self.current_iteration();
-        let path = |path: PathBuf| path.to_string_lossy().into_owned();
-        let files =
-            json!({ "status": path(self.folder.status(at)), "ctx": path(self.folder.context(at)) });
-        add(self.data_of_stage(files), more)
+        add(self.event_place().of_iteration(), more)
+    }
+
+    /// Where the session is, as its events tell it.
+    fn event_place(&self) -> EventPlace<'_> {
+        let position = self.course.position();
+        EventPlace {
+            session: &self.recorder.session,
+            session_id: self.recorder.journal.session_id(),
+            plan: &self.plan,
+            folder: &self.folder,
+            stage: position.index(),
+            iteration: position.iteration,
+            iterations: position.iterations,
+            outputs: &position.outputs,
+            last_decision: position.last_decision.as_deref(),
+            item: position.item.as_ref(),
+        }
     }
 
     fn data_of_execution(&self) -> Map<String, Value> {
@@ -160,12 +142,6 @@ impl Session {
         Ok(is_queue.then_some((done, states.len() + open)))
     }
 
-    /// The outputs of the stage's latest iterations, relative to the root.
-    pub(super) fn latest_outputs(&self) -> Vec<String> {
-        let position = self.course.position();
-        self.folder.outputs_from_root(self.stage_at(position.index()), &position.outputs)
-    }
-
     pub(super) fn stage_at(&self, index: usize) -> StageAt<'_> {
         StageAt { index, name: &self.plan.stages[index].name }
     }
@@ -183,29 +159,6 @@ impl Session {
 fn add(mut data: Map<String, Value>, more: Value) -> Map<String, Value> {
     if let Value::Object(more) = more {
         data.extend(more);
-    }
-    data
-}
-
-/// The fields of a work item in every event of its execution.
-fn data_of_item(item: &WorkItem) -> Map<String, Value> {
-    let mut data = Map::new();
-    let mut set = |name: &str, value: Value| data.insert(name.to_owned(), value);
-    set("issue_title", item.title.clone().into());
-    match item.source {
-        WorkSource::Issues => {
-            if let Some(number) = item.number() {
-                set("issue_number", number.into());
-            }
-            set("issue_file", item.file.clone().unwrap_or_default().into());
-            set("plan_file", item.plan_file.clone().unwrap_or_default().into());
-        }
-        WorkSource::Tasks => {
-            set("task_id", item.key.clone().into());
-            let content = item.content.clone().unwrap_or_else(|| item.title.clone());
-            set("task_content", content.into());
-        }
-        WorkSource::Command => {}
     }
     data
 }

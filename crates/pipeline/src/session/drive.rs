@@ -131,7 +131,7 @@ impl Session {
         time_left: Option<Duration>,
     ) -> Result<(TurnEnd, Result<OpenIteration, FolderError>), Halt> {
         let (name, prompt) = (&open.task.name, &open.prompt);
-        let events = self.fired_in_turn(name, attempt, &open.event);
+        let events = self.fired_in_turn(name, attempt, Arc::clone(&open.event));
         // A raw delivery has the files of the last iteration.
         let at = self.current_iteration();
         let at = IterationAt { iteration: at.iteration.max(1), ..at };

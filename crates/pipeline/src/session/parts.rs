@@ -178,11 +178,11 @@ impl Session {
         let course = Course::new(&plan, history);
         let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
         Self {
-            plan,
+            plan: Arc::new(plan),
             sources,
             reloaded: parts.reloaded,
             course,
-            folder,
+            folder: Arc::new(folder),
             recorder,
             engines: Engines {
                 root: around.root.clone(),

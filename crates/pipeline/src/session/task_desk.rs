@@ -21,10 +21,10 @@ use hookwright_events::{
 };
 use hookwright_process::faults;
 use hookwright_store::{Fence, KeptTasks, Put, TaskError};
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::event_place::KeptPlace;
 use crate::desk::DeskAnswer;
 use crate::history::History;
 use crate::journal::{Beside, SessionJournal};
@@ -76,8 +76,8 @@ pub(super) struct DeskPosition {
     pub(super) before: Engine,
     /// With those that run after the fact, if there are any.
     pub(super) after: Option<Engine>,
-    /// The data of its events.
-    pub(super) data: Map<String, Value>,
+    /// What the data of its events are made of.
+    pub(super) place: KeptPlace,
 }
 
 impl TaskDesk {
@@ -345,7 +345,7 @@ impl TaskDesk {
         chain: Chain,
         past: Option<Box<PastFiring>>,
     ) -> Decision {
-        let mut data = position.data.clone();
+        let mut data = position.place.data(&self.session, self.journal.session_id());
         data.insert("task_id".to_owned(), task.id.to_string().into());
         data.insert("task_content".to_owned(), task.content.clone().into());
         let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_agents::TurnEnd;
@@ -28,7 +29,7 @@ use crate::prompt::{self, Extra, Given};
 pub(super) struct OpenTurn {
     pub(super) task: TurnTask,
     /// The agent's variables.
-    pub(super) event: Event,
+    pub(super) event: Arc<Event>,
     /// The folder of its iteration, while it is open.
     pub(super) folder: Option<OpenIteration>,
     /// The prompt, once it is built.
@@ -50,7 +51,7 @@ impl Session {
         let event = Event::new(EventName::ITERATION_START, self.data_of_iteration(more));
         let mut turn = OpenTurn {
             task,
-            event,
+            event: Arc::new(event),
             folder: None,
             prompt: Vec::new(),
             said: 0,
@@ -177,8 +178,7 @@ impl Session {
         let stage = &self.plan.stages[index];
         let at = self.current_iteration();
         // Every finished iteration has one; checking each would cost more than all the rest.
-        let earlier =
-            self.latest_outputs().into_iter().map(|output| self.workplace.root.join(output));
+        let earlier = self.folder.outputs(at.stage, &position.outputs);
         let from_stage: BTreeMap<String, Vec<String>> = inputs.iter().cloned().collect();
         Context {
             version: Context::VERSION,
@@ -190,9 +190,7 @@ impl Session {
             paths: self.folder.context_paths(at),
             inputs: ContextInputs {
                 from_stage,
-                from_previous_iterations: earlier
-                    .map(|path| path.to_string_lossy().into_owned())
-                    .collect(),
+                from_previous_iterations: earlier,
                 from_parent: self
                     .workplace
                     .inputs

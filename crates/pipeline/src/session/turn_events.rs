@@ -22,8 +22,8 @@ pub(super) struct FiredInTurn {
     engine: Engine,
     journal: Arc<SessionJournal>,
     session: String,
-    /// The data of every event of the iteration.
-    data: Map<String, Value>,
+    /// The start of the iteration. Every event of the turn has most of its data too.
+    start: Arc<Event>,
     stage: usize,
     iteration: u32,
     attempt: u32,
@@ -40,18 +40,14 @@ impl Session {
         &mut self,
         name: &TurnName,
         attempt: u32,
-        event: &Event,
+        start: Arc<Event>,
     ) -> FiredInTurn {
         let index = self.course.position().index();
-        let mut data = event.data.clone();
-        for of_start in ["timestamp", "stage_outputs"] {
-            data.remove(of_start);
-        }
         FiredInTurn {
             engine: self.engine(Some(index)),
             journal: Arc::clone(&self.recorder.journal),
             session: self.recorder.session.clone(),
-            data,
+            start,
             stage: index,
             iteration: name.iteration,
             attempt,
@@ -73,7 +69,11 @@ impl FiredInTurn {
         let number = self.fired.fetch_add(1, Ordering::Relaxed) + 1;
         let Self { stage, iteration, attempt, .. } = *self;
         let key = FiringKey::from(Point::InTurn { stage, iteration, attempt, number });
-        let data = self.data.clone().into_iter().chain(data).collect();
+        let mut common = self.start.data.clone();
+        for of_start in ["timestamp", "stage_outputs"] {
+            common.remove(of_start);
+        }
+        let data = common.into_iter().chain(data).collect();
         let firing = Firing {
             session: Some(self.session.clone()),
             no_approver: true,
