@@ -6,6 +6,7 @@
 //! `kind`.
 
 mod firing;
+mod line;
 mod session;
 mod turn;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 pub use self::firing::FiringEvent;
+use self::line::{Level, OrderedLine};
 pub use self::session::{PauseCause, SessionEvent};
 pub use self::turn::TurnEvent;
 use crate::turn::Usage;
@@ -69,16 +71,10 @@ impl From<SessionEvent> for RunEventKind {
     }
 }
 
-/// The part of the text that is searched first for the kind: after version, firing, time and
-/// session.
-const HEAD_BYTES: usize = 256;
-
 impl RunEvent {
     /// Reads a line of a journal or of `--json`.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        if let Some(kind) = kind_in_head(text)
-            && let Ok(event) = Self::of_kind(kind, text)
-        {
+        if let Ok(OrderedLine(event)) = serde_json::from_str(text) {
             return Ok(event);
         }
         // Its fields are in another order, or it is invalid; then this returns the error.
@@ -88,21 +84,10 @@ impl RunEvent {
             kind: Cow<'t, str>,
         }
         let Kind { kind } = serde_json::from_str(text)?;
-        Self::of_kind(&kind, text)
-    }
-
-    /// Reads the level that this kind belongs to.
-    fn of_kind(kind: &str, text: &str) -> Result<Self, serde_json::Error> {
-        match kind {
-            _ if kind.starts_with("hook_") => Self::of_level::<FiringEvent>(text),
-            "fired" | "taken_up" | "late_answer" | "decided" | "remembered" | "child_used" => {
-                Self::of_level::<FiringEvent>(text)
-            }
-            _ if kind.starts_with("turn_") || kind.starts_with("agent_") => {
-                Self::of_level::<TurnEvent>(text)
-            }
-            "final_delivery" => Self::of_level::<TurnEvent>(text),
-            _ => Self::of_level::<SessionEvent>(text),
+        match Level::of_kind(&kind) {
+            Level::Firing => Self::of_level::<FiringEvent>(text),
+            Level::Turn => Self::of_level::<TurnEvent>(text),
+            Level::Session => Self::of_level::<SessionEvent>(text),
         }
     }
 
@@ -122,21 +107,6 @@ impl RunEvent {
         let Line::<L> { version, firing, at, session, level } = serde_json::from_str(text)?;
         Ok(Self { version, firing, at, session, kind: level.into() })
     }
-}
-
-/// The kind, if it is at the usual place. Only one letter is searched, since preparing a search for
-/// a whole text takes longer than this.
-fn kind_in_head(text: &str) -> Option<&str> {
-    let mut rest = &text[..text.floor_char_boundary(HEAD_BYTES)];
-    while let Some((before, behind)) = rest.split_once('k') {
-        if before.ends_with('"')
-            && let Some(kind) = behind.strip_prefix("ind\":\"")
-        {
-            return kind.split_once('"').map(|(kind, _)| kind);
-        }
-        rest = behind;
-    }
-    None
 }
 
 /// For formats other than JSON text, which [`RunEvent::from_json`] reads faster.
