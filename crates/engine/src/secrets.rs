@@ -34,6 +34,11 @@ impl Secrets {
         Self { all, redaction }
     }
 
+    /// Whether there are no secrets.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// The value of a secret.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

@@ -209,6 +209,16 @@ impl SessionJournal {
 
     /// The entry's text: without secrets, and without output three times over.
     fn entry(&self, event: &RunEvent) -> String {
+        let is_cut = matches!(
+            event.kind,
+            RunEventKind::Firing(FiringEvent::Decided { .. } | FiringEvent::HookReported { .. })
+        );
+        if !is_cut
+            && self.secrets.is_empty()
+            && let Ok(text) = serde_json::to_string(event)
+        {
+            return text;
+        }
         let mut value = serde_json::to_value(event).unwrap_or_default();
         if let RunEventKind::Firing(FiringEvent::Decided { .. }) = event.kind {
             value["decision"]["hooks"] = Value::Null;
@@ -326,6 +336,21 @@ mod tests {
             kept.task.set_state(TaskState::Blocked);
             is_it.then(|| tasks.put_for(&kept))
         })
+    }
+
+    #[test]
+    fn an_entry_is_the_same_text_with_and_without_secrets_to_hide() {
+        let store = || -> Arc<dyn Store> { Arc::new(SqliteStore::in_memory().expect("memory")) };
+        let (without, mut with) = (journal(&store()), journal(&store()));
+        with.secrets = Secrets::new(vec![("TOKEN".to_owned(), "not-in-any-of-these".to_owned())]);
+        for line in [
+            r#"{"version":1,"firing":7,"at":"now","session":"s","kind":"fired","event":"iteration:start","subject":null,"key":"k","data":{"b":1.50,"a":[{}, "é\u0001"]}}"#,
+            r#"{"version":1,"firing":7,"at":"now","session":"s","kind":"hook_spawned","hook":"h","child":"c","pipeline":"p"}"#,
+            r#"{"version":1,"firing":0,"at":"now","session":null,"kind":"turn_ended","turn":{"stage":1,"iteration":2},"attempt":1,"result":{"decision":"stop"},"duration_ms":0.1}"#,
+        ] {
+            let event = RunEvent::from_json(line).expect(line);
+            assert_eq!(without.entry(&event), with.entry(&event));
+        }
     }
 
     #[test]

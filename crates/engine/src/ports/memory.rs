@@ -240,7 +240,7 @@ impl Clock for SystemClock {
 }
 
 fn written(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    format!("{time:.3}")
 }
 
 /// A clock that is set by hand.
@@ -317,6 +317,19 @@ mod tests {
         assert_eq!(first.late_answers, [answer]);
         assert!(memory.recall("s").await.late_answers.is_empty());
         assert_eq!(memory.recall("another").await, Remembered::default());
+    }
+
+    #[test]
+    fn a_time_has_three_digits_behind_the_second_whatever_they_are() {
+        for (nanoseconds, text) in [
+            (0, "2026-01-02T03:04:05.000Z"),
+            (7_000_000, "2026-01-02T03:04:05.007Z"),
+            (120_000_000, "2026-01-02T03:04:05.120Z"),
+            (999_999_999, "2026-01-02T03:04:05.999Z"),
+        ] {
+            let time = jiff::Timestamp::new(1_767_323_045, nanoseconds).expect("in range");
+            assert_eq!(written(time), text);
+        }
     }
 
     #[tokio::test]
