@@ -9,6 +9,7 @@ mod environment;
 mod steering;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
@@ -82,6 +83,12 @@ static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
     let fields = FIELDS.iter().map(|field| Variable::new(field.variable(), Some(field)));
     let made = MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable::new((*name).into(), None));
     fields.chain(made).collect()
+});
+
+/// The place of each field's variable among [`VARIABLES`].
+static PLACES_OF_FIELDS: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
+    let fields = VARIABLES.iter().enumerate();
+    fields.filter_map(|(place, variable)| Some((variable.field?.name, place))).collect()
 });
 
 /// Every variable's name, without the prefix.
@@ -169,10 +176,24 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The value for the child's environment; `None` if it has none here.
-    fn text(&self, variable: &Variable) -> Option<String> {
-        let value = self.value_of(variable)?;
-        Some(if variable.is_list() { lines_of(&value) } else { text_of(&value) })
+    /// Every variable, with its value for the child's environment; `None` if it has none here.
+    fn texts(&self) -> impl Iterator<Item = (&'static Variable, Option<String>)> {
+        // An event has only a few of all fields, so a search for each of these takes less time.
+        let mut of_fields: Vec<Option<&'a Value>> = vec![None; VARIABLES.len()];
+        for (field, value) in &self.event.data {
+            if let Some(place) = PLACES_OF_FIELDS.get(field.as_str()) {
+                of_fields[*place] = Some(value);
+            }
+        }
+        let text = |variable: &Variable, value: &Value| match variable.is_list() {
+            true => lines_of(value),
+            false => text_of(value),
+        };
+        VARIABLES.iter().zip(of_fields).map(move |(variable, of_field)| {
+            let made = if variable.field.is_none() { self.value_of(variable) } else { None };
+            let value = of_field.or(made.as_deref());
+            (variable, value.map(|value| text(variable, value)))
+        })
     }
 
     /// The value at a path into a variable's JSON, as text; empty if there is none.

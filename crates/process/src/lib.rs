@@ -18,6 +18,7 @@
 
 mod abandoned;
 mod ancestry;
+mod c_strings;
 mod captured;
 mod clock;
 mod connection;

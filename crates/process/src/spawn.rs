@@ -10,9 +10,7 @@
 //! lives until the call returns; attributes and file actions are initialised before they are used
 //! and destroyed once, by `Drop`; the lists of arguments and variables end with a null pointer.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::ffi::{CString, OsStr, OsString, c_char, c_int};
+use std::ffi::{CString, OsStr, OsString, c_int};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,10 +18,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::ptr;
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 
+use crate::c_strings::{CStrings, EnvironmentEntry, last_of_each_name};
 use crate::pipes::ChildEnds;
 
 /// Signals that are reset to the default: all except real-time signals, which no program ignores.
@@ -54,30 +52,15 @@ impl Program {
         environment: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
         working_dir: &Path,
     ) -> io::Result<Self> {
-        let mut places: HashMap<&OsStr, usize> = HashMap::with_capacity(ENVIRONMENT_STRINGS);
-        let mut variables: Vec<[&OsStr; 2]> = Vec::with_capacity(ENVIRONMENT_STRINGS);
-        for (name, value) in environment {
-            match places.entry(name) {
-                Entry::Occupied(place) => variables[*place.get()] = [name, value],
-                Entry::Vacant(place) => {
-                    place.insert(variables.len());
-                    variables.push([name, value]);
-                }
-            }
-        }
-        let mut strings = CStrings::default();
-        for [name, value] in variables {
-            strings.push(&[name.as_bytes(), b"=", value.as_bytes()])?;
-        }
-        let mut words = CStrings::default();
-        words.push(&[path.as_os_str().as_bytes()])?;
-        for argument in arguments {
-            words.push(&[argument.as_bytes()])?;
-        }
+        let mut variables: Vec<EnvironmentEntry<'a>> = Vec::with_capacity(ENVIRONMENT_STRINGS);
+        variables
+            .extend(environment.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()]));
+        let words = [path.as_os_str()].into_iter().chain(arguments.iter().map(OsString::as_os_str));
+        let words: Vec<[&[u8]; 1]> = words.map(|word| [word.as_bytes()]).collect();
         Ok(Self {
             path: c_string(path.as_os_str())?,
-            arguments: words,
-            environment: strings,
+            arguments: CStrings::new(&words)?,
+            environment: CStrings::new(&last_of_each_name(variables))?,
             working_dir: c_string(working_dir.as_os_str())?,
         })
     }
@@ -231,33 +214,4 @@ fn check(number: c_int) -> io::Result<()> {
 /// A text that ends with a NUL byte. Another NUL byte in it is an error.
 fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
-}
-
-/// Texts in one piece of memory, each with a NUL byte at its end: a hook has about a hundred
-/// variables, and an allocation for each costs more than copying them all.
-#[derive(Default)]
-struct CStrings {
-    bytes: Vec<u8>,
-    starts: Vec<usize>,
-}
-
-impl CStrings {
-    /// Adds a text that consists of these parts. A NUL byte in it is an error.
-    fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let start = self.bytes.len();
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
-        if self.bytes[start..].contains(&0) {
-            let problem = "a program's arguments and environment cannot hold a NUL byte";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-        }
-        self.bytes.push(0);
-        self.starts.push(start);
-        Ok(())
-    }
-
-    /// A pointer to each text, and a null pointer at the end. Valid as long as `self`.
-    fn pointers(&self) -> Vec<*mut c_char> {
-        let texts = self.starts.iter().map(|start| self.bytes[*start..].as_ptr().cast_mut().cast());
-        texts.chain([ptr::null_mut()]).collect()
-    }
 }

@@ -113,8 +113,7 @@ impl ChildEnvironment {
         set_by_author: &[(String, String)],
     ) -> Self {
         let mut values: Vec<Ours<'_>> = Vec::with_capacity(VARIABLES.len());
-        for variable in VARIABLES.iter() {
-            let text = variables.text(variable);
+        for (variable, text) in variables.texts() {
             if text.is_some() || variable.always_set {
                 let (name, prefixed) = (variable.name.as_str(), Some(&variable.prefixed));
                 let value = text.unwrap_or_default();
