@@ -1,8 +1,8 @@
 //! Reading a line of a journal or of `--json`, in one pass.
 //!
 //! We write version, firing, time, session and `kind` first. So when `kind` comes, the level is known, and
-//! what follows is read as that level, without a copy of the whole line in between. That takes about half the
-//! time of `#[serde(flatten)]`, by which a line with its fields in another order is read.
+//! the rest is read as that level. `#[serde(flatten)]`, which reads a line with its fields in another
+//! order, copies the whole line first, and takes about a sixth longer.
 
 use std::borrow::Cow;
 use std::fmt;
