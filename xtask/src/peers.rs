@@ -7,7 +7,6 @@
 //! telemetry, no updates, and no network address but this machine's. Its settings are exactly those
 //! of `docs/claude-code.md`.
 
-mod model;
 mod pipelines;
 mod program;
 mod recording;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::model::{Manner, Model, Refusal, Turn};
 use super::program::{self, Program};
 use super::recording::path_with;
+use hookwright_model_server::{Manner, ModelServer, Refusal, Turn};
 
 /// The results of one run.
 struct Seen {
@@ -78,7 +78,8 @@ struct Place<'a> {
 impl Place<'_> {
     fn two_stages(&self, program: &Program) -> Result<String, String> {
         let agent = format!("{{type: {}, model: {}}}", program.name, program.model);
-        let model = Model::start(working()).map_err(|error| error.to_string())?;
+        let model =
+            ModelServer::start(Manner::Turns(working())).map_err(|error| error.to_string())?;
         let seen = self.run(&agent, &[(program, &model.url())], &[])?;
         seen.must_end_well()?;
         let expected = "iteration:complete plan work.txt\niteration:complete work work.txt\n\
@@ -102,8 +103,9 @@ impl Place<'_> {
     fn takes_over(&self) -> Result<String, String> {
         let limit = Refusal::UsageLimit { seconds: 3600 };
         let refuses =
-            Model::with_manner(Manner::Refuse(limit)).map_err(|error| error.to_string())?;
-        let works = Model::start(working()).map_err(|error| error.to_string())?;
+            ModelServer::start(Manner::Refuse(limit)).map_err(|error| error.to_string())?;
+        let works =
+            ModelServer::start(Manner::Turns(working())).map_err(|error| error.to_string())?;
         let (first, second) = (named("claude")?, named("codex")?);
         let models = [(first, refuses.url()), (second, works.url())];
         let models: Vec<(&Program, &str)> =
@@ -123,7 +125,7 @@ impl Place<'_> {
         let time = Duration::from_secs(3);
         let limit = Refusal::UsageLimit { seconds: time.as_secs() };
         let manner = Manner::RefuseAtFirst(limit, time, working());
-        let model = Model::with_manner(manner).map_err(|error| error.to_string())?;
+        let model = ModelServer::start(manner).map_err(|error| error.to_string())?;
         let seen = self.run("claude", &[(named("claude")?, &model.url())], SUBSCRIPTION)?;
         seen.must_end_well()?;
         let paused = seen.log.iter().find(|event| event["kind"] == "paused");

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::model::{Manner, Model, Refusal, Turn};
 use super::program::{self, Program};
+use hookwright_model_server::{Manner, ModelServer, Refusal, Turn};
 
 /// Where the recordings are.
 const FOLDER: &str = "crates/agents/tests/recordings";
@@ -40,13 +40,13 @@ const SUBSCRIPTION: &[(&str, &str, &str)] = &[
 const CASES: &[Case] = &[
     Case {
         name: "answered",
-        manner: || Some(Manner::Script(vec![Turn::Text("All is well.\nNothing to do.")])),
+        manner: || Some(Manner::Turns(vec![Turn::Text("All is well.\nNothing to do.")])),
         environment: &[],
     },
     Case {
         name: "tool",
         manner: || {
-            Some(Manner::Script(vec![
+            Some(Manner::Turns(vec![
                 Turn::Bash("echo '{\"decision\":\"stop\"}' > status.json"),
                 Turn::Text("I wrote the status."),
             ]))
@@ -110,9 +110,9 @@ fn one(programs: &Path, program: &Program, case: &Case) -> Result<String, String
     let home = fs::canonicalize(home.path()).map_err(said)?;
     let project = home.join("project");
     fs::create_dir_all(&project).map_err(said)?;
-    let model = (case.manner)().map(Model::with_manner).transpose().map_err(said)?;
+    let model = (case.manner)().map(ModelServer::start).transpose().map_err(said)?;
     // Port 9 of this machine is closed.
-    let url = model.as_ref().map_or("http://127.0.0.1:9".to_owned(), Model::url);
+    let url = model.as_ref().map_or("http://127.0.0.1:9".to_owned(), ModelServer::url);
     let environment = program.point_at(&url, &home)?;
     fs::write(home.join("prompt"), PROMPT).map_err(said)?;
     let printed = |name: &str| fs::File::create(home.join(name));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::model::{Model, Turn};
+use hookwright_model_server::{Manner, ModelServer, Turn};
 
 /// Claude Code needs a second or two for each.
 const RUN_MAX: Duration = Duration::from_secs(120);
@@ -268,7 +268,8 @@ impl Peer {
         let env: Value = scenario.env.iter().map(|(name, value)| (*name, *value)).collect();
         write(".claude/settings.local.json", &serde_json::json!({ "env": env }).to_string())?;
         write("hookwright.yaml", scenario.hooks)?;
-        let model = Model::start(scenario.script.to_vec()).map_err(|error| error.to_string())?;
+        let model = ModelServer::start(Manner::Turns(scenario.script.to_vec()))
+            .map_err(|error| error.to_string())?;
         if scenario.trusted {
             let mut trust = Command::new(self.hookwright.join("hookwright"));
             let trusted = self.in_home(&mut trust, &home).args(["trust", "--yes"]).output();
@@ -283,7 +284,7 @@ impl Peer {
         let last = printed.lines().last().unwrap_or_default();
         let seen = Seen {
             result: serde_json::from_str(last).unwrap_or_default(),
-            asked: model.asked().iter().map(Value::to_string).collect(),
+            asked: model.conversations().iter().map(Value::to_string).collect(),
             project,
             printed,
         };
@@ -294,7 +295,7 @@ impl Peer {
         &self,
         scenario: &Scenario,
         home: &Path,
-        model: &Model,
+        model: &ModelServer,
     ) -> Result<String, String> {
         let mut command = Command::new(&self.claude);
         self.in_home(&mut command, home)

@@ -21,7 +21,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         "hookwright-agents",
         &["hookwright-config", "hookwright-engine", "hookwright-events", "hookwright-process"],
     ),
+    ("hookwright-model-script", &[]),
     ("hookwright-agent", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
+    ("hookwright-model-server", &["hookwright-model-script"]),
     (
         "hookwright-pipeline",
         &[
@@ -58,7 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hookwright-store",
         ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["hookwright-model-server"]),
 ];
 
 /// Names of other products, which stop at the alias columns of the tables.

@@ -4,12 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::Answer;
-use super::vendor::Vendor;
+use crate::http::Answer;
+use crate::vendor::Vendor;
 
 /// Why a model does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// Rate-limited; the client may retry after this many seconds.
     RateLimit {
         /// Seconds from now.
@@ -31,13 +31,13 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn answer(self, vendor: Vendor) -> Answer {
+    pub(crate) fn answer(self, vendor: Vendor) -> Answer {
         let (status, headers, body) = match vendor {
             Vendor::Messages => self.of_anthropic(),
             Vendor::Responses | Vendor::Chat => self.of_openai(),
             Vendor::Gemini => self.of_google(),
         };
-        Answer { status, headers, kind: "application/json", body: body.to_string() }
+        Answer::whole(status, headers, "application/json", body.to_string())
     }
 
     fn of_anthropic(self) -> (&'static str, Vec<(&'static str, String)>, Value) {

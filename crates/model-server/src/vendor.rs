@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Turn};
+use crate::Turn;
+use crate::http::Answer;
 
 /// The API that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Vendor {
+pub(crate) enum Vendor {
     /// Anthropic's Messages.
     Messages,
     /// OpenAI's Responses.
@@ -18,7 +19,7 @@ pub(super) enum Vendor {
 }
 
 /// Responses to requests beside the conversation itself.
-pub(super) fn aside(path: &str) -> Value {
+pub(crate) fn aside(path: &str) -> Value {
     if path.contains("count_tokens") {
         json!({ "input_tokens": 10 })
     } else if path.contains(":countTokens") {
@@ -35,7 +36,7 @@ const SHELL_TOOLS: &[&str] =
     &["Bash", "bash", "shell", "exec_command", "shell_command", "run_shell_command"];
 
 impl Vendor {
-    pub(super) fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn of_path(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
         if path.ends_with("/messages") {
             Some(Self::Messages)
@@ -51,7 +52,7 @@ impl Vendor {
     }
 
     /// The tools that the model may call.
-    pub(super) fn tools(self, request: &Value) -> Vec<String> {
+    pub(crate) fn tools(self, request: &Value) -> Vec<String> {
         let listed = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let names: Vec<&Value> = match self {
             Self::Messages | Self::Responses => {
@@ -68,7 +69,7 @@ impl Vendor {
         names.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    pub(super) fn conversation(self, request: &Value) -> &Value {
+    pub(crate) fn conversation(self, request: &Value) -> &Value {
         match self {
             Self::Messages | Self::Chat => &request["messages"],
             Self::Responses => &request["input"],
@@ -77,7 +78,7 @@ impl Vendor {
     }
 
     /// How many turns the model has had in this conversation.
-    pub(super) fn turns_done(self, request: &Value) -> usize {
+    pub(crate) fn turns_done(self, request: &Value) -> usize {
         let said = self.conversation(request).as_array().map(Vec::as_slice).unwrap_or_default();
         let is_models = |item: &&Value| match self {
             Self::Messages | Self::Chat => item["role"] == "assistant",
@@ -90,7 +91,7 @@ impl Vendor {
         said.iter().filter(is_models).count()
     }
 
-    pub(super) fn says(self, turn: &Turn, path: &str, request: &Value, tools: &[String]) -> Answer {
+    pub(crate) fn says(self, turn: &Turn, path: &str, request: &Value, tools: &[String]) -> Answer {
         let number = self.turns_done(request);
         let call = match turn {
             Turn::Text(_) => None,

@@ -1,0 +1,219 @@
+//! A model's answers, turn by turn, in a file. Each request gets the next turn.
+//!
+//! ```
+//! use hookwright_model_script::ModelScript;
+//!
+//! let script = ModelScript::parse("
+//! turns:
+//!   - content:
+//!       - {type: text, text: I will have a look.}
+//!       - {type: tool_use, name: bash, input: {command: ls}}
+//!   - error: {status: 529, retry_after: 1}
+//!   - content: [{type: text, text: Done.}]
+//! ")?;
+//! assert_eq!(script.turns.len(), 3);
+//! # Ok::<(), hookwright_model_script::ScriptFault>(())
+//! ```
+//!
+//! The built-in agent plays such a file in place of a model; the model server of the tests sends the same
+//! events over a real connection. How it is read: `reading.rs`; how a turn becomes events: `events.rs`.
+#![warn(missing_docs)]
+
+mod events;
+mod reading;
+
+use serde_json::{Map, Value};
+
+pub use events::{error_event, sse};
+pub use reading::ScriptFault;
+
+/// Bytes of a script. A longer one is generated, and a test that needs it can be split.
+pub const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Characters of one delta, unless the turn says otherwise: a word or two, as models send them.
+pub const DELTA_CHARS: usize = 12;
+
+/// What the model says when the script has no more turns.
+pub const NO_MORE_TURNS: &str = "The script has no more turns.";
+
+/// A file of turns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelScript {
+    /// One for each request, in order.
+    pub turns: Vec<ScriptedTurn>,
+    /// The key that a server accepts; any without it. A model that is played without a server ignores it.
+    pub key: Option<String>,
+    /// The models that a server has; any if there are none here.
+    pub models: Vec<String>,
+}
+
+/// What comes of one request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptedTurn {
+    /// An answer.
+    Answer(ScriptedAnswer),
+    /// An error of the server, in place of an answer.
+    Error(ScriptedError),
+    /// Something that is no answer of the protocol, such as a page of a proxy.
+    Reply(ForeignReply),
+}
+
+/// An answer of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptedAnswer {
+    /// Its blocks.
+    pub content: Vec<ScriptedBlock>,
+    /// Why it ends: `tool_use` with a tool call, else `end_turn`, unless the script says otherwise.
+    pub stop_reason: String,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Tokens put into the prompt cache.
+    pub cache_creation_input_tokens: u64,
+    /// Tokens read from the prompt cache.
+    pub cache_read_input_tokens: u64,
+    /// Characters of one delta.
+    pub delta_chars: usize,
+    /// It is sent byte by byte.
+    pub byte_by_byte: bool,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// How an answer ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// As it should.
+    Complete,
+    /// The connection breaks behind so many bytes of the events.
+    Cut(usize),
+    /// The answer ends behind so many bytes of the events, as if that were all.
+    Short(usize),
+    /// Nothing more comes behind so many bytes of the events, and the connection stays.
+    Silence(usize),
+    /// An event `error` comes in place of the end.
+    Error(ScriptedError),
+}
+
+/// One block of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptedBlock {
+    /// Plain text.
+    Text(String),
+    /// A thought and its signature.
+    Thinking {
+        /// The thought.
+        thinking: String,
+        /// Its signature.
+        signature: String,
+    },
+    /// A tool call.
+    ToolUse {
+        /// Its id; made from the turn and the block without one.
+        id: Option<String>,
+        /// The tool.
+        name: String,
+        /// Its input.
+        input: ScriptedInput,
+    },
+}
+
+/// The input of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptedInput {
+    /// As it should be.
+    Object(Map<String, Value>),
+    /// This text in place of JSON.
+    Text(String),
+}
+
+/// An error of the model's server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptedError {
+    /// The HTTP status that goes with it.
+    pub status: u16,
+    /// The protocol's name for it, such as `overloaded_error`.
+    pub name: String,
+    /// The server's words.
+    pub message: String,
+    /// The header `Retry-After`: seconds, or a date.
+    pub retry_after: Option<String>,
+}
+
+/// An HTTP response that is no answer of the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignReply {
+    /// Its status.
+    pub status: u16,
+    /// Its content type.
+    pub content_type: String,
+    /// Its body.
+    pub body: String,
+}
+
+impl ModelScript {
+    /// Reads a script in YAML or JSON.
+    pub fn parse(text: &str) -> Result<Self, ScriptFault> {
+        reading::parse(text)
+    }
+
+    /// What comes of a request, counted from 1. After the last turn, the model ends its work.
+    pub fn turn(&self, number: usize) -> ScriptedTurn {
+        let turn = number.checked_sub(1).and_then(|index| self.turns.get(index));
+        turn.cloned().unwrap_or_else(|| ScriptedTurn::Answer(ScriptedAnswer::text(NO_MORE_TURNS)))
+    }
+}
+
+impl ScriptedAnswer {
+    /// An answer with these blocks.
+    pub fn new(content: Vec<ScriptedBlock>) -> Self {
+        let calls = content.iter().any(|block| matches!(block, ScriptedBlock::ToolUse { .. }));
+        Self {
+            content,
+            stop_reason: if calls { "tool_use" } else { "end_turn" }.to_owned(),
+            input_tokens: 10,
+            output_tokens: 10,
+            cache_creation_input_tokens: 0,
+            cache_read_input_tokens: 0,
+            delta_chars: DELTA_CHARS,
+            byte_by_byte: false,
+            ending: Ending::Complete,
+        }
+    }
+
+    /// An answer that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![ScriptedBlock::Text(text.into())])
+    }
+}
+
+impl ScriptedError {
+    /// An error with the protocol's name for this status, in the words that the server has for it.
+    pub fn of_status(status: u16) -> Self {
+        let (name, message) = match status {
+            400 => ("invalid_request_error", "Invalid request"),
+            401 => ("authentication_error", "invalid x-api-key"),
+            402 => ("billing_error", "Your credit balance is too low"),
+            403 => ("permission_error", "Your API key does not have permission to use this model"),
+            404 => ("not_found_error", "Not found"),
+            413 => ("request_too_large", "Request exceeds the maximum size"),
+            429 => (
+                "rate_limit_error",
+                "This request would exceed your account's rate limit. Please try again later.",
+            ),
+            504 => ("timeout_error", "Request timed out"),
+            529 => ("overloaded_error", "Overloaded"),
+            500.. => ("api_error", "Internal server error"),
+            _ => ("invalid_request_error", "Invalid request"),
+        };
+        Self { status, name: name.to_owned(), message: message.to_owned(), retry_after: None }
+    }
+
+    /// The body of the response.
+    pub fn body(&self) -> Value {
+        let mut body = error_event(&self.name, &self.message);
+        body["request_id"] = Value::from("req_script");
+        body
+    }
+}

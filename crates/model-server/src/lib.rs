@@ -1,0 +1,190 @@
+//! [`ModelServer`]: a local server that replaces the models of four vendors, for tests.
+//!
+//! Its [`Manner`] says how it answers: it follows a script, plays turns for real agents in the format of the
+//! requested vendor, or refuses everything in that vendor's format. It keeps all requests.
+//!
+//! With a script it speaks Anthropic's Messages (`messages.rs`) and refuses what the vendor's own server
+//! refuses (`messages/refused.rs`). `vendor.rs` has the vendors' formats,
+//! `refusal.rs` their refusals.
+
+mod gate;
+mod http;
+mod messages;
+mod refusal;
+mod vendor;
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use gate::Gate;
+pub use hookwright_model_script::{ModelScript, ScriptFault};
+pub use http::ReceivedRequest;
+pub use refusal::Refusal;
+use serde_json::Value;
+
+use http::{Answer, SILENCE_MAX};
+use vendor::Vendor;
+
+/// The model's output to a real agent in one turn.
+#[derive(Debug, Clone)]
+pub enum Turn {
+    /// A text, which ends its work.
+    Text(&'static str),
+    /// A command to run.
+    Bash(&'static str),
+}
+
+/// How a model answers.
+#[derive(Debug, Clone)]
+pub enum Manner {
+    /// One turn of the script for each request, over the Messages protocol.
+    Script(ModelScript),
+    /// One turn after the other, in the format of the requested vendor: the turn after those in the
+    /// request's conversation.
+    Turns(Vec<Turn>),
+    /// Refuses everything.
+    Refuse(Refusal),
+    /// Refuses until this long after the first request, then plays the turns.
+    RefuseAtFirst(Refusal, Duration, Vec<Turn>),
+}
+
+/// The server. It ends when it is dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    manner: Manner,
+    gate: Gate,
+    requests: Mutex<Vec<ReceivedRequest>>,
+    conversations: Mutex<Vec<Value>>,
+    /// Turns of the script that are used up.
+    turns_used: Mutex<usize>,
+    first_asked: OnceLock<Instant>,
+    is_over: AtomicBool,
+}
+
+impl ModelServer {
+    /// A model that answers in this manner, on a free port of the loopback address.
+    pub fn start(manner: Manner) -> io::Result<Self> {
+        Self::with_gate(manner, Gate::open())
+    }
+
+    /// The same, but each event of a script's answer waits for [`Gate::allow`].
+    pub fn start_held(manner: Manner) -> io::Result<(Self, Gate)> {
+        let gate = Gate::closed();
+        Ok((Self::with_gate(manner, gate.clone())?, gate))
+    }
+
+    fn with_gate(manner: Manner, gate: Gate) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(State {
+            manner,
+            gate,
+            requests: Mutex::default(),
+            conversations: Mutex::default(),
+            turns_used: Mutex::default(),
+            first_asked: OnceLock::new(),
+            is_over: AtomicBool::new(false),
+        });
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for (number, connection) in listener.incoming().enumerate() {
+                if shared.is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(connection) = connection else { continue };
+                let shared = Arc::clone(&shared);
+                // A client that leaves in the middle of a request needs no answer.
+                thread::spawn(move || drop(serve(connection, number, &shared)));
+            }
+        });
+        Ok(Self { address, state })
+    }
+
+    /// Where it listens, as a base URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request to a model, also those that were refused, oldest first.
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        locked(&self.state.requests).clone()
+    }
+
+    /// The conversations that it was asked to continue with tools, oldest first.
+    pub fn conversations(&self) -> Vec<Value> {
+        locked(&self.state.conversations).clone()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, Ordering::SeqCst);
+        self.state.gate.release();
+        // The thread waits for a connection, and finds out with this one.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves one connection until one side closes it.
+fn serve(connection: TcpStream, number: usize, state: &State) -> io::Result<()> {
+    connection.set_read_timeout(Some(SILENCE_MAX))?;
+    // A piece is sent when it is written, and not with the next one.
+    connection.set_nodelay(true)?;
+    let mut reader = BufReader::new(connection.try_clone()?);
+    let mut writer = connection;
+    // A client that wants TLS is told at once that there is none here.
+    if reader.fill_buf()?.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
+        return writer.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+    }
+    while let Some(request) = http::read_request(&mut reader, number)? {
+        let answer = answer(&request, state);
+        if !answer.write(&mut writer, &state.gate)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn answer(request: &ReceivedRequest, state: &State) -> Answer {
+    let Some(vendor) = Vendor::of_path(&request.path) else {
+        return Answer::json(&vendor::aside(&request.path));
+    };
+    locked(&state.requests).push(request.clone());
+    let turns = match &state.manner {
+        Manner::Script(script) => {
+            return messages::answer(vendor, request, script, &mut locked(&state.turns_used));
+        }
+        Manner::Refuse(refusal) => return refusal.answer(vendor),
+        Manner::RefuseAtFirst(refusal, time, turns) => {
+            if state.first_asked.get_or_init(Instant::now).elapsed() < *time {
+                return refusal.answer(vendor);
+            }
+            turns
+        }
+        Manner::Turns(turns) => turns,
+    };
+    // Requests for titles, summaries and the like have no tools.
+    let body = &request.body;
+    let tools = vendor.tools(body);
+    let turn = if tools.is_empty() {
+        Turn::Text("a title")
+    } else {
+        locked(&state.conversations).push(vendor.conversation(body).clone());
+        turns.get(vendor.turns_done(body)).cloned().unwrap_or(Turn::Text("done"))
+    };
+    vendor.says(&turn, &request.path, body, &tools)
+}
