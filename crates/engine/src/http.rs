@@ -9,12 +9,15 @@
 //! far as it came and counts as cut. It never makes an answered request fail.
 //!
 //! Retries and the meaning of a status are decided elsewhere.
+//!
+//! To read a response while it arrives, use [`Sender::open`].
 
 mod failure;
 #[cfg(target_os = "linux")]
 mod names;
 mod retry_after;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,20 +27,59 @@ use reqwest::header::{RETRY_AFTER, TRANSFER_ENCODING};
 use reqwest::{Client, Method, NoProxy, Proxy, Url, redirect};
 use tokio::time::{Instant, timeout_at};
 
-pub(crate) use failure::SendError;
+pub use failure::SendError;
 
 use crate::limits::{CONNECT_TIMEOUT, IDLE_CONNECTIONS_MAX, REDIRECTS_MAX, RESPONSE_BYTES_MAX};
 use crate::secrets::Redaction;
 use crate::variables::Environment;
 
-#[derive(Debug)]
-pub(crate) struct HttpRequest {
-    pub(crate) method: String,
-    pub(crate) url: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Option<Vec<u8>>,
+/// A request to send.
+pub struct HttpRequest {
+    /// `POST` and its like.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
     /// Allows plain http to other machines.
-    pub(crate) allow_http: bool,
+    pub allow_http: bool,
+}
+
+impl fmt::Debug for HttpRequest {
+    /// Address, headers and body may hold secrets, so none of them is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRequest").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+/// A response whose body is still to be read.
+#[derive(Debug)]
+pub struct OpenResponse {
+    inner: reqwest::Response,
+}
+
+impl OpenResponse {
+    /// Its status.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// The value of a header, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// When the receiver wants to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.header(RETRY_AFTER.as_str()).and_then(retry_after::read)
+    }
+
+    /// The next piece of its body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, SendError> {
+        self.inner.chunk().await.map_err(|error| SendError::from_error(&error))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +97,20 @@ pub(crate) struct Response {
 /// Sends requests. The client is created for the first request: it reads the machine's
 /// certificates, which takes time.
 #[derive(Debug, Default)]
-pub(crate) struct Sender {
+pub struct Sender {
     client: OnceLock<Result<Client, String>>,
 }
 
 impl Sender {
+    /// Sends it, and returns when the response begins. Nothing here limits the time but that of connecting.
+    pub async fn open(
+        &self,
+        request: &HttpRequest,
+        environment: &Environment,
+    ) -> Result<OpenResponse, SendError> {
+        self.answer(request, environment).await.map(|inner| OpenResponse { inner })
+    }
+
     /// Sends a request and waits for the response until the deadline.
     pub(crate) async fn send(
         &self,
@@ -139,6 +190,11 @@ fn proxies(environment: &Environment) -> Result<Vec<Proxy>, String> {
     Ok(proxies)
 }
 
+/// Checks whether requests may go to this address: https, or http to this machine or with `allow_http`.
+pub fn check_address(text: &str, allow_http: bool) -> Result<(), SendError> {
+    address(text, allow_http).map(drop)
+}
+
 /// Parses the address and checks whether requests may go there.
 fn address(text: &str, allow_http: bool) -> Result<Url, SendError> {
     let url =
@@ -149,6 +205,11 @@ fn address(text: &str, allow_http: bool) -> Result<Url, SendError> {
         "http" => Err(SendError::PlainHttp),
         scheme => Err(SendError::OtherScheme { scheme: scheme.to_owned() }),
     }
+}
+
+/// How long to wait, from the value of a header `Retry-After`: seconds or a date.
+pub fn retry_after(value: &str) -> Option<Duration> {
+    retry_after::read(value)
 }
 
 /// Whether an address names this machine.
@@ -169,7 +230,10 @@ fn headers(written: &[(String, String)]) -> Result<HeaderMap, SendError> {
         if key == CONTENT_LENGTH || key == TRANSFER_ENCODING {
             return Err(bad());
         }
-        headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+        // Tokens go here, and what logs a request shows them otherwise.
+        value.set_sensitive(true);
+        headers.insert(key, value);
     }
     Ok(headers)
 }

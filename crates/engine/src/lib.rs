@@ -92,7 +92,7 @@ mod handed_over;
 pub mod hook;
 mod hook_set;
 #[cfg(feature = "http")]
-mod http;
+pub mod http;
 mod lazy_regex;
 pub mod limits;
 pub mod matcher;

@@ -5,36 +5,82 @@ use std::io;
 
 /// Why a request has no response. No variant holds the address: it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SendError {
+pub enum SendError {
+    /// The address is no URL.
     #[error("the address is not a valid URL: {cause}")]
-    BadAddress { cause: String },
+    BadAddress {
+        /// Why.
+        cause: String,
+    },
+    /// The address is neither https nor http.
     #[error("the address begins with `{scheme}:`, expected https or http")]
-    OtherScheme { scheme: String },
+    OtherScheme {
+        /// What it begins with.
+        scheme: String,
+    },
+    /// Plain http to another machine.
     #[error("plain http is for this machine only, or with `allow_http: true`")]
     PlainHttp,
+    /// No method of HTTP.
     #[error("`{method}` is not an HTTP method")]
-    BadMethod { method: String },
+    BadMethod {
+        /// What was given.
+        method: String,
+    },
+    /// A header that cannot be sent, or that the client sets itself.
     #[error("the header `{name}` cannot be sent")]
-    BadHeader { name: String },
+    BadHeader {
+        /// Its name.
+        name: String,
+    },
+    /// A redirect that is not followed.
     #[error("redirected with status {status} to `{to}`, {why}")]
-    Redirected { status: u16, to: String, why: &'static str },
+    Redirected {
+        /// The status.
+        status: u16,
+        /// The host.
+        to: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A circle of redirects.
     #[error("redirected more than {times} times")]
-    RedirectedTooOften { times: usize },
+    RedirectedTooOften {
+        /// How many were followed.
+        times: usize,
+    },
+    /// The HTTP client cannot be made.
     #[error("no HTTP client: {cause}")]
-    NoClient { cause: String },
+    NoClient {
+        /// Why.
+        cause: String,
+    },
+    /// The receiver cannot be reached.
     #[error("cannot connect: {cause}")]
-    NotConnected { cause: String },
+    NotConnected {
+        /// Why.
+        cause: String,
+    },
+    /// The connection cannot be secured.
     #[error("TLS failed: {cause}")]
-    Tls { cause: String },
+    Tls {
+        /// Why.
+        cause: String,
+    },
+    /// The connection broke before the response, or within it.
     #[error("no response: {cause}")]
-    NoResponse { cause: String },
+    NoResponse {
+        /// Why.
+        cause: String,
+    },
+    /// It took longer than the caller allows.
     #[error("no response in time")]
     TookTooLong,
 }
 
 impl SendError {
     /// Whether a retry could help.
-    pub(crate) fn may_retry(&self) -> bool {
+    pub fn may_retry(&self) -> bool {
         match self {
             SendError::NotConnected { .. }
             | SendError::NoResponse { .. }
