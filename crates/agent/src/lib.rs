@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`hooks`] | the obeying layer: fires an event of the agent, says what the agent must do now |
 //! | [`message`] | the conversation: messages, their blocks, what a model used |
-//! | [`model`] | the trait of a model, and the events of an answer while it arrives |
+//! | [`model`] | the trait of a model, the events of an answer while it arrives, and the models that there are |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
 //! | [`tool`] | the trait of a tool, a call, and how it ended |
 //! | [`tools`] | the built-in tools: bash, read, write, edit, glob, grep |

@@ -107,3 +107,26 @@ pub const GREP_LINE_BYTES_MAX: usize = 500;
 
 /// Lines of context around a match.
 pub const GREP_CONTEXT_MAX: u64 = 100;
+
+/// Bytes of one event of a model's answer. A delta has a few; only an encrypted thought comes in one piece.
+pub const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes of a model's whole answer. The longest answers have 128,000 tokens, and each may come in an event
+/// of its own, about 150 bytes long.
+pub const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Until a model's answer begins. A busy server queues a long request for minutes.
+pub const ANSWER_BEGINS_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// How long an answer may pause. Servers send a `ping` while the model thinks.
+pub const ANSWER_SILENCE_MAX: Duration = Duration::from_secs(2 * 60);
+
+/// How long to wait for the end of the connection's message behind a complete answer. It lets the next
+/// request use the same connection, and nothing waits for it.
+pub const ANSWER_DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// Bytes of an error's body that are read. Servers send a sentence; proxies a page.
+pub const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a server's own words in an error.
+pub const ERROR_CHARS_MAX: usize = 500;

@@ -3,6 +3,12 @@
 //! One call of [`Model::send`] is one request. The turn decides whether another attempt is made
 //! ([`ModelError::retry`]), so that hooks see every request that is sent.
 
+pub mod anthropic;
+pub mod collect;
+mod failure;
+pub mod scripted;
+pub mod sse;
+
 use std::time::Duration;
 
 use hookwright_engine::ports::Promise;
@@ -87,6 +93,24 @@ pub enum StreamEvent {
     /// An event that is newer than this program.
     #[serde(other)]
     Unknown,
+}
+
+/// Reads one event of the Messages protocol from its JSON text. An event `error` is an error; the name of
+/// the model is for its message.
+pub fn read_event(json: &str, model: &str) -> Result<StreamEvent, ModelError> {
+    let event = serde_json::from_str(json);
+    let event = event.map_err(|error| {
+        failure::not_understood(format!("an event of the answer is not understood: {error}"))
+    })?;
+    if event == StreamEvent::Unknown
+        && let Ok(Value::Object(event)) = serde_json::from_str::<Value>(json)
+        && event.get("type").is_some_and(|name| name == "error")
+    {
+        let text = |name: &str| event.get("error").and_then(|error| error[name].as_str());
+        let (name, message) = (text("type").unwrap_or_default(), text("message"));
+        return Err(failure::of_event(name, message.unwrap_or_default(), model));
+    }
+    Ok(event)
 }
 
 /// The head of an answer.
@@ -189,6 +213,8 @@ pub enum RetryAfter {
 pub enum ModelErrorKind {
     /// There is no key.
     NoKey,
+    /// The base URL is not valid, or not secure.
+    BadAddress,
     /// The key is refused.
     Unauthorised,
     /// The server knows no such model.

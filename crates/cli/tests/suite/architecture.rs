@@ -22,7 +22,15 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["hookwright-config", "hookwright-engine", "hookwright-events", "hookwright-process"],
     ),
     ("hookwright-model-script", &[]),
-    ("hookwright-agent", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
+    (
+        "hookwright-agent",
+        &[
+            "hookwright-engine",
+            "hookwright-events",
+            "hookwright-model-script",
+            "hookwright-process",
+        ],
+    ),
     ("hookwright-model-server", &["hookwright-model-script"]),
     (
         "hookwright-pipeline",
