@@ -416,4 +416,24 @@ turns:
         let long = format!("turns: []\n#{}", "x".repeat(SCRIPT_BYTES_MAX));
         assert!(ModelScript::parse(&long).is_err());
     }
+
+    #[test]
+    fn the_scripts_in_the_documentation_are_read_and_every_key_is_described() {
+        let page = include_str!("../../../docs/models.md");
+        let scripts: Vec<&str> =
+            page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert_eq!(scripts.len(), 2);
+        for script in scripts {
+            ModelScript::parse(script).expect(script);
+        }
+        for wire in
+            ["turns: [{x: 1}]", "turns: [{content: [{x: 1}]}]", "x: 1", "turns: [{error: {x: 1}}]"]
+        {
+            let fault = ModelScript::parse(wire).expect_err(wire).message;
+            let (_, keys) = fault.split_once("expected one of ").expect("the keys");
+            for key in keys.split(", ") {
+                assert!(page.contains(&format!("`{key}`")), "`{key}` is not described");
+            }
+        }
+    }
 }
