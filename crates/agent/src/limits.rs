@@ -71,14 +71,19 @@ pub const SEARCH_TIME_MAX: Duration = Duration::from_secs(20);
 /// Files and folders that one search looks at.
 pub const SEARCH_ENTRIES_MAX: usize = 500_000;
 
-/// Names that are kept of one folder, to go through them in order.
-pub const SEARCH_FOLDER_ENTRIES_MAX: usize = 100_000;
+/// Bytes of names that a search keeps to go through folders in order: those of one folder and of the
+/// folders above. A hundred thousand files in one folder fit.
+pub const SEARCH_NAME_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Folders inside one another through which a search goes: it holds each of them open.
 pub const SEARCH_DEPTH_MAX: usize = 64;
 
-/// Bytes of a `.gitignore` or `.ignore` that is heeded. A larger one costs more than it saves.
-pub const IGNORE_FILE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a `.gitignore` or `.ignore` that is read.
+pub const IGNORE_FILE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of the patterns of all ignore files that count for one folder. A compiled pattern can need a
+/// thousand times its text, so this bounds a hostile repository to about 30 MB.
+pub const IGNORE_BYTES_MAX: usize = 32 * 1024;
 
 /// Bytes of a glob or a regular expression of a search.
 pub const PATTERN_BYTES_MAX: usize = 4096;
@@ -98,6 +103,9 @@ pub const GLOB_FILES_MAX: usize = 100;
 
 /// Lines, files or counts that a search for text shows unless `head_limit` says otherwise.
 pub const GREP_RESULTS: usize = 250;
+
+/// The largest `head_limit` and `offset`: files up to here are kept to find the newest.
+pub const GREP_RESULTS_MAX: usize = 10_000;
 
 /// Bytes of all that a search for text shows.
 pub const GREP_BYTES_MAX: usize = 30_000;

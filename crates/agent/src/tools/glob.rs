@@ -79,7 +79,7 @@ fn glob(
     let filter = Filter { globs: compile_globs(start.path(), &[pattern])?, types: None };
     let mut newest = Newest::new(GLOB_FILES_MAX);
     let left_out = walk(&session.workspace, &start, &filter, time, &mut |file| {
-        newest.add(file);
+        newest.add(file.path, file.modified());
         Ok(Next::GoOn)
     })?;
     let total = newest.total;

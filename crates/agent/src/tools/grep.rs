@@ -20,7 +20,7 @@ use super::file_session::FileSession;
 use super::walk::{Filter, LeftOut, Next, SearchTime, compile_globs, walk};
 use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
 use crate::limits::{
-    GREP_CONTEXT_MAX, GREP_RESULTS, PATTERN_BYTES_MAX, SEARCH_BUFFER_BYTES_MAX,
+    GREP_CONTEXT_MAX, GREP_RESULTS, GREP_RESULTS_MAX, PATTERN_BYTES_MAX, SEARCH_BUFFER_BYTES_MAX,
     SEARCH_REGEX_BYTES_MAX, SEARCH_REGEX_DEPTH_MAX,
 };
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
@@ -163,7 +163,8 @@ impl<'a> Search<'a> {
             multiline,
         )?;
         let count = |name: &str| {
-            input::number(input, name).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+            let count = input::number(input, name)?;
+            Some(usize::try_from(count).unwrap_or(usize::MAX).min(GREP_RESULTS_MAX))
         };
         // 0 is how models ask for all.
         let asked_limit = count("head_limit").filter(|limit| *limit > 0);
@@ -247,7 +248,6 @@ fn file_types(name: &str) -> Result<Types, Failure> {
     builder.select(name);
     let unknown =
         |_| format!("there is no file type `{name}`: use glob instead, such as `*.{name}`");
-    // `all` would select every type.
     builder.build().map_err(|error| unknown(error).into())
 }
 
@@ -266,7 +266,7 @@ impl io::Read for Timed<'_> {
     }
 }
 
-/// Names of fields that only some answers have.
+/// A response says which limit cut it off.
 fn with_limit(mut response: Value, limit: Option<usize>) -> Value {
     if let (Some(limit), Some(fields)) = (limit, response.as_object_mut()) {
         fields.insert("appliedLimit".to_owned(), json!(limit));

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Failure;
 use crate::limits::{
-    IGNORE_FILE_BYTES_MAX, PATTERN_BYTES_MAX, SEARCH_DEPTH_MAX, SEARCH_ENTRIES_MAX,
-    SEARCH_FOLDER_ENTRIES_MAX, SEARCH_TIME_MAX,
+    IGNORE_BYTES_MAX, IGNORE_FILE_BYTES_MAX, PATTERN_BYTES_MAX, SEARCH_DEPTH_MAX,
+    SEARCH_ENTRIES_MAX, SEARCH_NAME_BYTES_MAX, SEARCH_TIME_MAX,
 };
 use crate::workspace::{Located, Workspace, open_file_in};
 
@@ -87,6 +87,17 @@ pub(super) struct FoundFile<'a> {
     pub(super) path: &'a Path,
 }
 
+impl FoundFile<'_> {
+    /// When it was last changed.
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        let stat = rustix::fs::statat(self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        // Before 1970 is all the same.
+        let seconds = Duration::from_secs(stat.st_mtime.try_into().unwrap_or(0));
+        let nanos = Duration::from_nanos(stat.st_mtime_nsec.try_into().unwrap_or(0));
+        Some(SystemTime::UNIX_EPOCH + seconds + nanos)
+    }
+}
+
 /// Whether a walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
@@ -101,6 +112,8 @@ pub(super) struct LeftOut {
     pub(super) ended: Option<&'static str>,
     /// Folders that could not be searched.
     pub(super) folders: usize,
+    /// Lists of ignored files that were not used.
+    pub(super) ignore_files: usize,
 }
 
 impl LeftOut {
@@ -111,7 +124,11 @@ impl LeftOut {
             .map(|reason| format!("the search ended early: {reason}. Search a smaller folder"));
         let folders = (self.folders > 0)
             .then(|| format!("{} folders could not be searched or only in part", self.folders));
-        ended.into_iter().chain(folders).collect()
+        let ignore_files = (self.ignore_files > 0).then(|| {
+            let count = self.ignore_files;
+            format!("{count} ignore files are too large or no regular files, and were not used")
+        });
+        ended.into_iter().chain(folders).chain(ignore_files).collect()
     }
 }
 
@@ -123,8 +140,16 @@ pub(super) fn walk(
     time: &SearchTime,
     visit: &mut dyn FnMut(&FoundFile<'_>) -> Result<Next, Failure>,
 ) -> Result<LeftOut, Failure> {
-    let mut walk =
-        Walk { filter, time, visit, ignores: Vec::new(), entries: 0, left_out: LeftOut::default() };
+    let mut walk = Walk {
+        filter,
+        time,
+        visit,
+        ignores: Vec::new(),
+        ignore_bytes: 0,
+        entries: 0,
+        name_bytes: 0,
+        left_out: LeftOut::default(),
+    };
     walk.read_ignores_above(workspace, start.path());
     let path = start.path();
     let listed = open_listed(start.folder(), OsStr::new("."));
@@ -139,16 +164,23 @@ struct Walk<'a> {
     visit: &'a mut dyn FnMut(&FoundFile<'_>) -> Result<Next, Failure>,
     /// Of the folders above, the nearest last.
     ignores: Vec<Gitignore>,
+    /// Bytes of their patterns.
+    ignore_bytes: usize,
     entries: usize,
+    /// Bytes of names that are kept, of this folder and those above.
+    name_bytes: usize,
     left_out: LeftOut,
 }
 
 impl Walk<'_> {
     fn folder(&mut self, folder: &OwnedFd, path: &Path, depth: usize) -> Result<Next, Failure> {
-        let before = self.ignores.len();
+        let (ignores, ignore_bytes) = (self.ignores.len(), self.ignore_bytes);
+        let name_bytes = self.name_bytes;
         self.read_ignores(folder, path);
         let next = self.entries_of(folder, path, depth);
-        self.ignores.truncate(before);
+        self.ignores.truncate(ignores);
+        self.ignore_bytes = ignore_bytes;
+        self.name_bytes = name_bytes;
         next
     }
 
@@ -218,7 +250,7 @@ impl Walk<'_> {
                 self.left_out.folders += 1;
                 break;
             };
-            if names.len() >= SEARCH_FOLDER_ENTRIES_MAX {
+            if self.name_bytes >= SEARCH_NAME_BYTES_MAX {
                 self.left_out.folders += 1;
                 break;
             }
@@ -230,6 +262,7 @@ impl Walk<'_> {
                 FileType::Unknown => kind_of(folder, &name),
                 kind => kind,
             };
+            self.name_bytes += name.len() + size_of::<(OsString, FileType)>();
             names.push((name, kind));
         }
         names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
@@ -263,10 +296,14 @@ impl Walk<'_> {
     fn read_ignores(&mut self, folder: &OwnedFd, path: &Path) {
         // The later one counts more.
         for name in [".gitignore", ".ignore"] {
-            match read_ignore(folder, path, name) {
-                Ok(Some(ignore)) => self.ignores.push(ignore),
+            let room = IGNORE_BYTES_MAX.saturating_sub(self.ignore_bytes);
+            match read_ignore(folder, path, name, room) {
+                Ok(Some((ignore, bytes))) => {
+                    self.ignores.push(ignore);
+                    self.ignore_bytes += bytes;
+                }
                 Ok(None) => {}
-                Err(Unheeded) => self.left_out.folders += 1,
+                Err(Unheeded) => self.left_out.ignore_files += 1,
             }
         }
     }
@@ -280,7 +317,13 @@ impl Walk<'_> {
 /// A list of ignored files that is not what it should be. Its folder is searched without it.
 struct Unheeded;
 
-fn read_ignore(folder: &OwnedFd, path: &Path, name: &str) -> Result<Option<Gitignore>, Unheeded> {
+/// Reads one such list, and says how many bytes its patterns have.
+fn read_ignore(
+    folder: &OwnedFd,
+    path: &Path,
+    name: &str,
+    room: usize,
+) -> Result<Option<(Gitignore, usize)>, Unheeded> {
     let file = match open_file_in(folder, OsStr::new(name)) {
         Ok(Ok(file)) => file,
         // A link may lead anywhere, a pipe may never end.
@@ -293,12 +336,18 @@ fn read_ignore(folder: &OwnedFd, path: &Path, name: &str) -> Result<Option<Gitig
     if read.is_err() || bytes.len() > IGNORE_FILE_BYTES_MAX {
         return Err(Unheeded);
     }
+    let text = String::from_utf8_lossy(&bytes);
+    let patterns = || text.lines().filter(|line| !line.starts_with('#'));
+    let bytes = patterns().map(str::len).sum();
+    if bytes > room {
+        return Err(Unheeded);
+    }
     let mut builder = GitignoreBuilder::new(path);
-    for line in String::from_utf8_lossy(&bytes).lines() {
+    for line in patterns() {
         // A line that is no pattern ignores nothing, as with git.
         let _ = builder.add_line(None, line);
     }
-    builder.build().map(Some).map_err(|_| Unheeded)
+    builder.build().map(|ignore| Some((ignore, bytes))).map_err(|_| Unheeded)
 }
 
 /// Opens a folder to list it. A link is not followed.
@@ -312,15 +361,9 @@ fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
     stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// When a file was last changed: seconds and nanoseconds.
-pub(super) fn modified(folder: &OwnedFd, name: &OsStr) -> (i64, i64) {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    stat.map_or((0, 0), |stat| (stat.st_mtime, stat.st_mtime_nsec.try_into().unwrap_or(0)))
-}
-
 /// The newest files of many, within a bound.
 pub(super) struct Newest {
-    files: Vec<((i64, i64), PathBuf)>,
+    files: Vec<(Option<SystemTime>, PathBuf)>,
     max: usize,
     /// How many there were.
     pub(super) total: usize,
@@ -331,9 +374,9 @@ impl Newest {
         Self { files: Vec::new(), max, total: 0 }
     }
 
-    pub(super) fn add(&mut self, file: &FoundFile<'_>) {
+    pub(super) fn add(&mut self, path: &Path, modified: Option<SystemTime>) {
         self.total += 1;
-        self.files.push((modified(file.folder, file.name), file.path.to_owned()));
+        self.files.push((modified, path.to_owned()));
         // Sorting now and then is cheaper than keeping order.
         if self.files.len() >= self.max.saturating_mul(2).saturating_add(1000) {
             self.sort();

@@ -1,13 +1,14 @@
 //! What a search keeps of its files: lines, names or counts, within the limits.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use serde_json::{Value, json};
 
 use super::super::file_session::FileSession;
+use super::super::walk::Newest;
 use super::with_limit;
 use crate::limits::{GREP_BYTES_MAX, GREP_LINE_BYTES_MAX};
 
@@ -31,7 +32,7 @@ pub(super) struct Results {
     /// Lines of content, or counts.
     lines: Vec<String>,
     bytes: usize,
-    files: Vec<(Option<SystemTime>, PathBuf)>,
+    files: Newest,
     /// How many entries there were, shown or not.
     seen: usize,
     matches: u64,
@@ -47,7 +48,7 @@ impl Results {
             limit,
             lines: Vec::new(),
             bytes: 0,
-            files: Vec::new(),
+            files: Newest::new(offset.saturating_add(limit).saturating_add(1)),
             seen: 0,
             matches: 0,
             files_with_matches: 0,
@@ -90,8 +91,7 @@ impl Results {
         match self.mode {
             Mode::Content { .. } => {}
             Mode::Count => self.add_line(format!("{shown}:{matches}")),
-            // The newest are shown, so all have to be known.
-            Mode::Files => self.files.push((modified, path.to_owned())),
+            Mode::Files => self.files.add(path, modified),
         }
     }
 
@@ -124,8 +124,8 @@ impl Results {
     }
 
     fn files_response(mut self, session: &FileSession, notes: &[String]) -> (Value, String) {
-        self.files.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-        for (_, path) in std::mem::take(&mut self.files) {
+        let files = std::mem::replace(&mut self.files, Newest::new(0));
+        for path in files.into_paths() {
             self.add_line(session.shown(&path));
         }
         let response = json!({

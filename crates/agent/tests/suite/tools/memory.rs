@@ -1,4 +1,4 @@
-//! 100 MB through each tool: the process stays small.
+//! 100 MB through each tool, and a hostile repository: the process stays small.
 
 use std::fs;
 use std::io::Write;
@@ -51,8 +51,45 @@ fn handles_hundred_megabytes() {
     bench.ran("grep", json!({ "pattern": "[0-9]+abc|y", "output_mode": "content" }));
     bench.ran("grep", json!({ "pattern": "x.*y", "multiline": true }));
     bench.ran("grep", json!({ "pattern": "e$", "output_mode": "count" }));
+    assert_small();
+}
+
+fn assert_small() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(peak < PROCESS_KIB_MAX, "{peak} KiB");
+}
+
+#[test]
+fn a_repository_full_of_patterns_and_names_keeps_the_process_below_64_mib() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tools::memory::handles_a_hostile_repository", "--ignored"])
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && shown.contains("1 passed"), "{shown}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn handles_a_hostile_repository() {
+    let bench = Bench::new();
+    let mut folder = String::new();
+    for n in 0..6 {
+        bench.write(&format!("{folder}needle-{n}"), "needle\n");
+        bench.write(&format!("{folder}.gitignore"), "**/a/**/b/**\n".repeat(2000));
+        folder.push_str("d/");
+    }
+    let (response, text) = bench.ran("grep", json!({ "pattern": "^needle$" }));
+    assert_eq!(response["numFiles"], json!(6));
+    assert!(
+        text.ends_with("(5 ignore files are too large or no regular files, and were not used)")
+    );
+    for n in 0..30_000 {
+        bench.write(&format!("many/{n:0100}"), "");
+    }
+    let (_, text) = bench.ran("glob", json!({ "pattern": "many/*" }));
+    assert!(text.contains("(the newest 100 of 30000 files)"), "{text}");
+    assert_small();
 }

@@ -101,8 +101,8 @@ fn a_repository_cannot_stop_a_search_by_its_ignore_files_or_names() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert_eq!(
         bench.grepped("needle"),
-        "a/x\\ny:1:fake:1:needle\nb/f:1:needle\nc/f:1:needle\nd/f:1:needle\n(3 folders could not be \
-         searched or only in part)"
+        "a/x\\ny:1:fake:1:needle\nb/f:1:needle\nc/f:1:needle\nd/f:1:needle\n(3 ignore files are too \
+         large or no regular files, and were not used)"
     );
 }
 
