@@ -330,6 +330,8 @@ fn protected_files_can_be_read_and_never_changed() {
     symlink("hookwright.yaml", at("link")).unwrap();
     symlink(".claude/settings.local.json", at("dangling")).unwrap();
     symlink("transcripts", at("t")).unwrap();
+    fs::create_dir(at("lnk")).unwrap();
+    symlink("../cfg", at("lnk/.claude")).unwrap();
     fs::hard_link(at("transcripts/session.jsonl"), at("hard")).unwrap();
     bench.ran("read", path("hookwright.yaml"));
     bench.ran("read", path("hard"));
@@ -342,6 +344,8 @@ fn protected_files_can_be_read_and_never_changed() {
         "new/hookwright.yaml",
         ".claude/settings.json",
         ".claude/settings.local.json",
+        ".claude/\u{17f}ettings.json",
+        "lnk/.claude/settings.json",
         "sub/.claude/settings.json",
         "sub/.CLAUDE/settings.json",
         ".forge/hooks.json",

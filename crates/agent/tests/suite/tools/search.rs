@@ -166,9 +166,9 @@ fn patterns_that_cannot_be_used_say_why() {
     assert!(error.contains("unclosed group"), "{error}");
     let error = grep("a\\nb");
     assert!(error.ends_with("(set multiline to match line breaks)"), "{error}");
-    let error = grep("((a{1000}){1000}){1000}");
+    let error = grep("(a{1000}){100}");
     assert!(error.contains("exceeds size limit"), "{error}");
-    let deep = "(".repeat(2000) + &")".repeat(2000);
+    let deep = "(".repeat(150) + &")".repeat(150);
     assert!(grep(&deep).contains("exceed the maximum"), "{}", grep(&deep));
     assert_eq!(grep(&"x".repeat(5000)), "the pattern is longer than 4096 bytes");
     let error = bench.failed("grep", json!({ "pattern": "x", "type": "nonsense" }));
