@@ -91,10 +91,11 @@ impl FoundFile<'_> {
     /// When it was last changed.
     pub(super) fn modified(&self) -> Option<SystemTime> {
         let stat = rustix::fs::statat(self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        // Before 1970 is all the same.
-        let seconds = Duration::from_secs(stat.st_mtime.try_into().unwrap_or(0));
-        let nanos = Duration::from_nanos(stat.st_mtime_nsec.try_into().unwrap_or(0));
-        Some(SystemTime::UNIX_EPOCH + seconds + nanos)
+        // Systems differ in the types. Before 1970 is all the same.
+        let seconds = u64::try_from(i128::from(stat.st_mtime)).unwrap_or(0);
+        let nanos = u64::try_from(i128::from(stat.st_mtime_nsec)).unwrap_or(0);
+        let since = Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+        Some(SystemTime::UNIX_EPOCH + since)
     }
 }
 
