@@ -106,6 +106,7 @@ const ABOUT_OTHERS: &[&str] = &[
     "crates/cli/src/commands/hook",
     "crates/cli/src/config_files.rs",
     "crates/cli/src/env_file.rs",
+    "crates/model-server",
 ];
 
 #[test]
