@@ -1,7 +1,8 @@
 //! `cargo xtask peers`: the real agents, with a script instead of their models.
 //!
 //! Pipelines run each agent that has a preset (`pipelines.rs`), and hooks run inside Claude Code
-//! (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`).
+//! (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`), and the
+//! responses of Claude Code's tools for the tests of ours (`tool_recording.rs`).
 //!
 //! Claude Code is installed from npm into the target folder. It gets its own home directory, no
 //! telemetry, no updates, and no network address but this machine's. Its settings are exactly those
@@ -11,6 +12,7 @@ mod pipelines;
 mod program;
 mod recording;
 mod scenario;
+mod tool_recording;
 
 use std::env;
 use std::fs;
@@ -25,7 +27,8 @@ const VERSION: &str = "0.3.325";
 
 const USAGE: &str = "usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]
        cargo xtask peers --inside [WORDS OF A RULE]
-       cargo xtask peers --record [AGENT] [CASE]";
+       cargo xtask peers --record [AGENT] [CASE]
+       cargo xtask peers --record-tools";
 
 /// The page whose settings are used.
 const PAGE: &str = "docs/claude-code.md";
@@ -36,6 +39,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     {
         return recording::record(&program::installed(&target()?.join("peers/agents"))?, only);
     }
+    if args == ["--record-tools"] {
+        return tool_recording::record(&target()?);
+    }
     let (version, only_inside) = match args {
         [] => (VERSION, None),
         [flag, version] if flag == "--version" => (version.as_str(), None),
@@ -43,7 +49,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         _ => return Err(USAGE.to_owned()),
     };
     let target = target()?;
-    let claude = installed(&target.join("peers").join(version), version)?;
+    let package = format!("{PACKAGE}@{version}");
+    let claude = installed(&target.join("peers").join(version), &package)?;
     crate::cargo(&["build", "--package", "hookwright"])?;
     let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
     let settings = settings_of(&page).ok_or(format!("{PAGE} has no settings"))?;
@@ -80,18 +87,17 @@ fn target() -> Result<PathBuf, String> {
 }
 
 /// The program, installed if it is not yet.
-fn installed(folder: &Path, version: &str) -> Result<PathBuf, String> {
+fn installed(folder: &Path, package: &str) -> Result<PathBuf, String> {
     if let Some(program) = program_in(folder) {
         return Ok(program);
     }
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let prefix = folder.to_string_lossy();
-    let package = format!("{PACKAGE}@{version}");
     let options =
         ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps"];
     let mut args = vec!["install", "--prefix", &prefix];
     args.extend(options);
-    args.push(&package);
+    args.push(package);
     crate::run("npm", &args)?;
     program_in(folder).ok_or(format!("{package} has no program for this machine"))
 }
@@ -99,7 +105,9 @@ fn installed(folder: &Path, version: &str) -> Result<PathBuf, String> {
 /// Each platform's program is a separate package, of which npm has installed the right one.
 fn program_in(folder: &Path) -> Option<PathBuf> {
     let packages = fs::read_dir(folder.join("node_modules/@anthropic-ai")).ok()?;
-    let mut programs = packages.flatten().map(|package| package.path().join("claude"));
+    let programs = packages.flatten().map(|package| package.path().join("claude"));
+    // Older versions are one package for all.
+    let mut programs = programs.chain([folder.join("node_modules/.bin/claude")]);
     programs.find(|program| program.is_file() && answers(program))
 }
 

@@ -36,6 +36,13 @@ pub enum Turn {
     Text(&'static str),
     /// A command to run.
     Bash(&'static str),
+    /// A call of any tool.
+    Call {
+        /// The tool's name.
+        tool: String,
+        /// Its input.
+        input: Value,
+    },
 }
 
 /// How a model answers.

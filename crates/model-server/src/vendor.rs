@@ -96,10 +96,14 @@ impl Vendor {
         let call = match turn {
             Turn::Text(_) => None,
             Turn::Bash(command) => Some(Call::new(command, tools, number)),
+            Turn::Call { tool, input } => {
+                let id = format!("toolu_{number}");
+                Some(Call { id, tool: tool.clone(), input: input.clone() })
+            }
         };
         let text = match turn {
             Turn::Text(text) => *text,
-            Turn::Bash(_) => "",
+            Turn::Bash(_) | Turn::Call { .. } => "",
         };
         match self {
             Self::Messages => messages(text, call.as_ref(), request, number),

@@ -143,7 +143,7 @@ fn one(programs: &Path, program: &Program, case: &Case) -> Result<String, String
 }
 
 /// Waits for its end: its exit code, or `none` if it had to be killed.
-fn ended(command: &mut Command) -> Result<String, String> {
+pub(super) fn ended(command: &mut Command) -> Result<String, String> {
     use std::os::unix::process::CommandExt;
     let mut child = command
         .process_group(0)

@@ -1,7 +1,9 @@
-//! Responses beside those of Claude Code's tools, recorded from its hooks (`tests/recordings/tools`).
-//! Versions after 2.0 have no Glob and no Grep, so those two are from 2.0.76.
+//! Responses beside those of Claude Code's tools, recorded from its hooks (`tests/recordings/tools`) by
+//! `cargo xtask peers --record-tools`. Version 2.1.325 has no Glob and no Grep, so those are from 2.0.76.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -13,16 +15,9 @@ const THEIR_ROOT: &str = "/home/user/project";
 #[test]
 fn responses_are_those_of_the_tools_that_scripts_are_written_for() {
     let bench = Bench::new();
-    bench.write("a.txt", "one\ntwo\nthree\nfour\n");
-    bench.write("e.txt", "alpha\nbeta\ngamma\nbeta\n");
-    bench.write("empty.txt", "");
-    bench.write("bin.dat", (0..=255).collect::<Vec<u8>>());
-    bench.write("bad.txt", b"ok\n\xff\xfe bad\n");
-    bench.write("long.txt", "x".repeat(3000) + "\n");
-    bench.write("nonl.txt", "p\nq");
-    let big: String = (0..60_000).map(|n| format!("line {n} of a big file\n")).collect();
-    bench.write("big.txt", big);
-    bench.write("sub/b.rs", "fn main() {}\nfn beta() {}\n");
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/tools/project");
+    let copied = Command::new("cp").arg("-r").arg(project.join(".")).arg(bench.root()).status();
+    assert!(copied.unwrap().success());
     let root = bench.root().to_string_lossy().into_owned();
     let mut tools = BTreeSet::new();
     for line in RECORDED.lines() {
