@@ -166,9 +166,7 @@ pub struct PromptAnswer {
 pub struct EndedAnswer {
     /// Takes the place of the tool's output in the next request.
     pub updated_output: Option<Value>,
-    /// Is added beside the result.
-    pub feedback: Option<String>,
-    /// What was said.
+    /// What was said. The reason of a block is one of its contexts: it is added beside the result.
     pub said: Said,
     /// End the session, and why.
     pub end: Option<String>,
@@ -303,12 +301,7 @@ impl AgentHooks {
         let decision = self.fire(event, data).await;
         let said = said(&decision);
         let updated_output = decision.updated_output;
-        let (feedback, end) = match decision.verdict {
-            Verdict::Block { reason } => (Some(reason), None),
-            Verdict::Stop { reason } | Verdict::Abort { reason } => (None, Some(reason)),
-            Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => (None, None),
-        };
-        EndedAnswer { updated_output, feedback, said, end }
+        EndedAnswer { updated_output, said, end: end_of(decision.verdict) }
     }
 
     /// The user is shown a question or the end.
@@ -364,11 +357,7 @@ impl AgentHooks {
     async fn observe(&self, event: EventName, data: Value) -> Observed {
         let decision = self.fire(event, data).await;
         let said = said(&decision);
-        let end = match decision.verdict {
-            Verdict::Stop { reason } | Verdict::Abort { reason } => Some(reason),
-            _ => None,
-        };
-        Observed { said, end }
+        Observed { said, end: end_of(decision.verdict) }
     }
 
     async fn fire(&self, name: EventName, data: Value) -> Decision {
@@ -407,6 +396,17 @@ fn said(decision: &Decision) -> Said {
         contexts,
         messages: decision.system_messages.clone(),
         suppress_output: decision.suppress_output,
+    }
+}
+
+/// Why the session has to end, if it has to.
+fn end_of(verdict: Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Stop { reason } | Verdict::Abort { reason } => Some(reason),
+        Verdict::Proceed { .. }
+        | Verdict::Allow { .. }
+        | Verdict::Ask { .. }
+        | Verdict::Block { .. } => None,
     }
 }
 

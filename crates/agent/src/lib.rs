@@ -3,12 +3,15 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`agent`] | one session, from the prompt to the end |
+//! | [`hook_stream`] | messages for programs about the hooks that run |
 //! | [`hooks`] | the obeying layer: fires an event of the agent, says what the agent must do now |
 //! | [`message`] | the conversation: messages, their blocks, what a model used |
 //! | [`model`] | the trait of a model, the events of an answer while it arrives, and the models that there are |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
 //! | [`tool`] | the trait of a tool, a call, and how it ended |
 //! | [`tools`] | the built-in tools: bash, read, write, edit, glob, grep |
+//! | [`transcript`] | the file with everything that was said |
 //! | [`workspace`] | where file tools work, and the files that they may not change |
 //! | [`input_schema`] | whether an input fits its tool's schema |
 //! | [`limits`] | every limit, with its reason |
@@ -16,6 +19,8 @@
 //! Nothing here prints, exits or reads the environment: the host lends what is needed.
 #![warn(missing_docs)]
 
+pub mod agent;
+pub mod hook_stream;
 pub mod hooks;
 pub mod input_schema;
 pub mod limits;
@@ -24,4 +29,5 @@ pub mod model;
 pub mod permissions;
 pub mod tool;
 pub mod tools;
+pub mod transcript;
 pub mod workspace;

@@ -138,3 +138,23 @@ pub const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// Characters of a server's own words in an error.
 pub const ERROR_CHARS_MAX: usize = 500;
+
+/// Attempts of one request. A server that is overloaded for longer than the waits between them needs a
+/// person.
+pub const ATTEMPTS_MAX: u32 = 6;
+
+/// The wait before the second attempt; each further one is twice as long.
+pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+
+/// The longest wait between two attempts. A server that names a longer one is out of reach for this
+/// session.
+pub const RETRY_WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// Tools that run at once. The others of the same answer wait.
+pub const TOOLS_AT_ONCE_MAX: usize = 8;
+
+/// How often a program is told about the output of a hook that runs.
+pub const HOOK_PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Bytes of a hook's output in one such message: the last ones. All of it comes when the hook has ended.
+pub const HOOK_PROGRESS_BYTES_MAX: usize = 64 * 1024;

@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and its function. A new command is a file, a
 //! variant of [`Command`] and a line in [`run()`].
 
+mod agent;
 mod approvals;
 mod approve;
 mod check;
@@ -62,6 +63,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Agent(agent::AgentArguments),
     Run(run::RunArguments),
     Resume(resume::ResumeArguments),
     Status(status::StatusArguments),
@@ -100,7 +102,8 @@ impl Command {
             }
             // The event is unknown before it has been read.
             Command::Hook(_) => code(None, Asker::Agent),
-            Command::Task(_)
+            Command::Agent(_)
+            | Command::Task(_)
             | Command::Explain(_)
             | Command::Run(_)
             | Command::Resume(_)
@@ -148,6 +151,7 @@ fn alone<A: Args>(words: impl Iterator<Item = OsString>) -> Option<A> {
 /// Runs a command and returns its exit code.
 pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
+        Command::Agent(arguments) => agent::agent(&arguments, screen),
         Command::Run(arguments) => run::run(&arguments, screen),
         Command::Resume(arguments) => resume::resume(&arguments, screen),
         Command::Status(arguments) => status::status(&arguments, screen),

@@ -28,6 +28,26 @@ pub(crate) const PROJECT_NAMES: [&str; 3] =
 /// The names of the user's file for all projects.
 const GLOBAL_NAMES: [&str; 3] = ["hooks.yaml", "hooks.yml", "hooks.json"];
 
+/// Ends of the paths of files that decide what an agent may do, in every format, in any folder. The
+/// built-in agent's own tools do not change them.
+pub(crate) const PROTECTED_ENDINGS: &[&str] = &[
+    "hookwright.yaml",
+    "hookwright.yml",
+    "hookwright.json",
+    "loop.yaml",
+    "loop.yml",
+    "pipeline.yaml",
+    "pipeline.yml",
+    ".iteratr.hooks.yml",
+    ".iteratr.hooks.yaml",
+    ".autoagent/config.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".forge/hooks.json",
+    ".src/forge/hooks.json",
+    ".mcp.json",
+];
+
 /// The name of the user's secrets, beside that file.
 const SECRETS_NAME: &str = "secrets.env";
 

@@ -5,6 +5,7 @@
 //! with has a file of its own in `error/`; the faults of a configuration are in `error/advice.rs`.
 
 mod advice;
+mod agent;
 mod approval;
 mod editing;
 mod event_data;
@@ -26,6 +27,7 @@ use hookwright_server::board::serving::ServeError;
 use hookwright_store::StoreError;
 
 pub(crate) use self::advice::{Advice, advice, fault_json};
+pub(crate) use self::agent::{AgentFailure, model_help};
 pub(crate) use self::approval::ApprovalFailure;
 pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
@@ -94,6 +96,8 @@ pub(crate) enum Failure {
     Data(DataFailure),
     /// Hooks cannot be tested.
     Test(TestFailure),
+    /// The built-in agent cannot start.
+    Agent(AgentFailure),
     /// Something is wrong with a session.
     Session(SessionFailure),
     /// Something is wrong with what waits for a person.
@@ -156,6 +160,7 @@ impl Failure {
             | Failure::Task(_)
             | Failure::Data(_)
             | Failure::Test(_)
+            | Failure::Agent(_)
             | Failure::Session(_) => exit_code::OUR_FAULT,
         }
     }
@@ -280,6 +285,7 @@ impl Failure {
             Failure::Data(failure) => failure.message(),
             Failure::Test(failure) => failure.message(),
             Failure::Session(failure) => failure.message(),
+            Failure::Agent(failure) => failure.message(),
             Failure::Work(failure) => failure.message(),
             Failure::Approval(failure) => failure.message(),
             Failure::Task(failure) => failure.message(),

@@ -58,6 +58,7 @@
 
 mod action;
 mod agent;
+mod agent_settings;
 mod callback_address;
 mod config_file;
 mod dialect;
@@ -104,6 +105,7 @@ pub use schema::schema;
 pub use secrets_file::read_secrets;
 
 pub use agent::{AgentDefinition, AgentSpec};
+pub use agent_settings::{AgentSettings, WrittenRule};
 pub use dialect::{Dialect, ForeignFile, KnownSystems};
 pub use fault::{
     Conflict, ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, SyntaxKind, TreeLimit,

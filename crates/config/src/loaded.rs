@@ -7,7 +7,7 @@ use hookwright_engine::pattern::Pattern;
 use hookwright_engine::{Broken, Event, HookSet};
 
 use super::warning::Warnings;
-use super::{AgentSpec, CallbackAddress, Fault, LoopFile, PipelineFile};
+use super::{AgentSettings, AgentSpec, CallbackAddress, Fault, LoopFile, PipelineFile};
 
 /// What was read from all files.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +23,8 @@ pub struct Loaded {
     /// The agents for loops that name none, with the files that say so. A list is empty where what is
     /// written is a fault.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
+    /// What the files say for the built-in agent.
+    pub agent_settings: AgentSettings,
     /// The loops among the files, with their paths.
     pub loops: Vec<(PathBuf, LoopFile)>,
     /// The pipelines among the files, with their paths.

@@ -10,6 +10,7 @@ use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::variables::Environment;
 
+use super::agent_settings::{AgentSettings, WrittenRule};
 use super::keys::{HOOK_FILE_KEYS, LOOP_KEYS, PIPELINE_KEYS, check_key};
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
@@ -48,7 +49,7 @@ pub(super) fn read(
         Layer::Program | Layer::Project | Layer::Global => HOOK_FILE_KEYS,
     };
     for field in fields {
-        read_key(field, known, &mut notes, loaded);
+        read_key(field, file.layer, known, &mut notes, loaded);
     }
     let mut inline = Vec::new();
     match file.layer {
@@ -95,6 +96,7 @@ pub(super) fn read(
 
 fn read_key(
     field: &Field,
+    layer: Layer,
     known: &'static [&'static str],
     notes: &mut Notes<'_>,
     loaded: &mut Loaded,
@@ -110,23 +112,28 @@ fn read_key(
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
         "callback" => loaded.callback.or(&callback_address::read(value, notes)),
         "permissions" => {
-            permissions(value, notes);
+            permissions(value, notes, &mut loaded.agent_settings);
             if let Some(warnings) = &mut loaded.warnings {
                 warnings.found.extend(warning::of_permissions(field, notes.source));
             }
         }
         "mcp_servers" => {
-            notes.map(value, "a map from names to servers");
+            let servers = notes.map(value, "a map from names to servers").unwrap_or_default();
+            let servers =
+                servers.iter().map(|field| (field.key.to_string(), field.value.to_json()));
+            loaded.agent_settings.mcp_servers.extend(servers);
         }
         "model" => {
-            notes.text(value, "the name of a model");
+            if let Some(name) = notes.text(value, "the name of a model") {
+                loaded.agent_settings.set_model(layer, name);
+            }
         }
         // The others belong to the runner and the agent.
         _ => {}
     }
 }
 
-fn permissions(node: &Node, notes: &mut Notes<'_>) {
+fn permissions(node: &Node, notes: &mut Notes<'_>, settings: &mut AgentSettings) {
     const KEYS: &[&str] = &["allow", "ask", "deny"];
     for field in notes.map(node, "a map with allow, ask, deny").unwrap_or_default() {
         if !KEYS.contains(&&*field.key) {
@@ -134,7 +141,15 @@ fn permissions(node: &Node, notes: &mut Notes<'_>) {
             continue;
         }
         for rule in notes.list(&field.value, "a list of rules").unwrap_or_default() {
-            notes.text(rule, "a rule like bash(git push *)");
+            let Some(text) = notes.text(rule, "a rule like bash(git push *)") else { continue };
+            let (text, source) = (text.to_owned(), Arc::clone(notes.source));
+            let place = rule.at.place(&source);
+            let rules = match &*field.key {
+                "allow" => &mut settings.allow,
+                "ask" => &mut settings.ask,
+                _ => &mut settings.deny,
+            };
+            rules.push(WrittenRule { text, source, place });
         }
     }
 }

@@ -276,6 +276,15 @@ pub const RUN: &str = "hookwright run";
 /// What fires the events of commits.
 pub const COMMITS: &str = "hooks of type git-commit";
 
+/// The built-in agent, which fires the events of its own life.
+pub const AGENT: &str = "hookwright agent";
+
+/// What fires the events inside an agent's life.
+const BUILT_IN: &[&str] = &[AGENT];
+
+/// What fires the events that a session of either kind has.
+const SESSIONS: &[&str] = &[RUN, AGENT];
+
 const RUNNER: &[&str] = &[RUN];
 
 /// What fires the completion of a task.
@@ -288,6 +297,7 @@ rows! {
         aliases: &[claude("Setup")],
         subject: Some("trigger"),
         fields: &["trigger"],
+        fired_by: BUILT_IN,
         ..event("session:setup", "a project is set up or maintained")
     },
     SESSION_START = EventSpec {
@@ -298,18 +308,20 @@ rows! {
         ],
         subject: Some("source"),
         fields: &["source", "model"],
-        fired_by: RUNNER,
+        fired_by: SESSIONS,
         ..event("session:start", "a session begins, before its first iteration")
     },
     SESSION_MESSAGE = EventSpec {
         subject: Some("role"),
         fields: &["role", "content", "message_count"],
+        fired_by: BUILT_IN,
         ..event("session:message", "a message is added to the session")
     },
     SESSION_NOTIFICATION = EventSpec {
         aliases: &[claude("Notification")],
         subject: Some("notification_type"),
         fields: &["notification_type", "message", "title"],
+        fired_by: BUILT_IN,
         ..event("session:notification", "the user is notified of a question or an end")
     },
     SESSION_PRE_COMPACT = EventSpec {
@@ -334,7 +346,7 @@ rows! {
             "issues_total",
             "duration",
         ],
-        fired_by: RUNNER,
+        fired_by: SESSIONS,
         ..event("session:stop", "the session is about to end, usually because all work is done")
     },
     SESSION_END = EventSpec {
@@ -349,7 +361,7 @@ rows! {
         ],
         subject: Some("reason"),
         fields: &["reason", "error"],
-        fired_by: RUNNER,
+        fired_by: SESSIONS,
         ..event("session:end", "the session has ended")
     },
     STAGE_START = EventSpec {
@@ -477,6 +489,7 @@ rows! {
         block_does: Some("the tool does not run, the agent reads why"),
         subject: Some("tool_name"),
         fields: TOOL,
+        fired_by: BUILT_IN,
         ..event("tool:pre_execute", "a tool is about to run")
     },
     TOOL_POST_EXECUTE = EventSpec {
@@ -486,6 +499,7 @@ rows! {
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_response", "tool_use_id", "duration_ms"],
         is_work: true,
+        fired_by: BUILT_IN,
         ..event("tool:post_execute", "a tool has run")
     },
     TOOL_ERROR = EventSpec {
@@ -493,6 +507,7 @@ rows! {
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "error", "is_interrupt", "duration_ms"],
         is_work: true,
+        fired_by: BUILT_IN,
         ..event("tool:error", "a tool has failed")
     },
     LLM_PRE_REQUEST = EventSpec {
@@ -500,21 +515,25 @@ rows! {
         block_does: Some("no request is sent"),
         subject: Some("model"),
         fields: &["model", "message_count"],
+        fired_by: BUILT_IN,
         ..event("llm:pre_request", "a request to the model is about to be sent")
     },
     LLM_POST_RESPONSE = EventSpec {
         subject: Some("model"),
         fields: &["model", "tokens", "content"],
+        fired_by: BUILT_IN,
         ..event("llm:post_response", "the model has answered")
     },
     LLM_STREAM_START = EventSpec {
         subject: Some("model"),
         fields: &["model"],
+        fired_by: BUILT_IN,
         ..event("llm:stream_start", "the model's answer begins to arrive")
     },
     LLM_STREAM_END = EventSpec {
         subject: Some("model"),
         fields: &["model", "tokens"],
+        fired_by: BUILT_IN,
         ..event("llm:stream_end", "the model's answer has arrived")
     },
     PERMISSION_CHECK = EventSpec {
@@ -522,6 +541,7 @@ rows! {
         block_does: Some("permission is denied"),
         subject: Some("tool_name"),
         fields: PERMISSION,
+        fired_by: BUILT_IN,
         ..event("permission:check", "a tool's permission is checked")
     },
     PERMISSION_PROMPT = EventSpec {
@@ -530,16 +550,19 @@ rows! {
         block_does: Some("answers instead of the user"),
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "permission_suggestions"],
+        fired_by: BUILT_IN,
         ..event("permission:prompt", "the user is about to be asked for permission")
     },
     PERMISSION_GRANTED = EventSpec {
         subject: Some("tool_name"),
         fields: PERMISSION,
+        fired_by: BUILT_IN,
         ..event("permission:granted", "a tool's permission was granted")
     },
     PERMISSION_DENIED = EventSpec {
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "permission_rule", "reason"],
+        fired_by: BUILT_IN,
         ..event("permission:denied", "a tool's permission was denied")
     },
     USER_PROMPT_SUBMIT = EventSpec {
@@ -547,9 +570,10 @@ rows! {
         power: Power::Blocks,
         block_does: Some("the prompt is not sent"),
         fields: &["prompt"],
+        fired_by: BUILT_IN,
         ..event("user:prompt_submit", "the user has submitted a prompt")
     },
-    USER_INTERRUPT = EventSpec { fired_by: RUNNER, ..event("user:interrupt", "the user has interrupted") },
+    USER_INTERRUPT = EventSpec { fired_by: SESSIONS, ..event("user:interrupt", "the user has interrupted") },
 }
 
 /// The row with exactly this canonical name.

@@ -29,6 +29,9 @@ pub const BASE_URL: &str = "https://api.anthropic.com";
 /// The version of the protocol.
 const VERSION: &str = "2023-06-01";
 
+/// The model that is asked when none is named.
+pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
+
 /// What takes the place of the key in words of a server.
 const HIDDEN: &str = "[API key]";
 

@@ -5,6 +5,7 @@
 mod anthropic;
 mod any_split;
 mod model_stream;
+mod session;
 mod support;
 mod tls;
 mod tools;

@@ -8,7 +8,7 @@ use super::Arguments;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Write hooks", &["init", "template", "events", "check", "list", "schema"]),
     ("Try them without an agent", &["fire", "explain", "test"]),
-    ("Let an agent work", &["run", "resume", "stop", "status", "sessions"]),
+    ("Let an agent work", &["run", "agent", "resume", "stop", "status", "sessions"]),
     ("Give it work", &["task", "reopen"]),
     ("Answer its questions", &["approvals", "approve", "reject", "serve"]),
     ("Put hooks inside an agent", &["trust", "hook"]),
@@ -40,6 +40,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("explain", &["hookwright explain iteration:complete --data '{\"iteration\": 10}'"]),
     ("test", &["hookwright test"]),
     ("run", &["hookwright run loop.yaml --dry-run", "hookwright run loop.yaml --agent claude"]),
+    (
+        "agent",
+        &[
+            "hookwright agent -p 'fix the failing test'",
+            "hookwright agent -p 'try my hooks' --model scripted:turns.yaml",
+        ],
+    ),
     ("resume", &["hookwright resume calm-fox"]),
     ("stop", &["hookwright stop calm-fox"]),
     ("status", &["hookwright status"]),

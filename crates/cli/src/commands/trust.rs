@@ -81,6 +81,25 @@ pub(crate) fn trust(mut arguments: TrustArguments, screen: &Screen) -> Result<u8
     decide(&arguments, &candidates, screen)
 }
 
+/// Asks in a terminal about the files that are not trusted. Returns whether all of them are now.
+pub(crate) fn ask(options: &ConfigOptions, screen: &Screen) -> Result<bool, Failure> {
+    if !may_be_asked() {
+        return Ok(false);
+    }
+    let found = ConfigFiles::find(options)?;
+    let trust = Trust::of_user().or_problem().map_err(Failure::Trust)?;
+    let candidates = shown::candidates(&found.read(), &trust, &process_environment());
+    let open: Vec<&Candidate> = candidates.iter().filter(|file| file.can_be_trusted()).collect();
+    for file in &open {
+        screen.talk(&file.to_string());
+    }
+    if !says_yes(open.len(), screen) {
+        return Ok(false);
+    }
+    write_down(&open)?;
+    Ok(true)
+}
+
 /// Shows the untrusted files, and trusts them if the user confirms.
 fn decide(
     arguments: &TrustArguments,

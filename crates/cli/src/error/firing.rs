@@ -6,7 +6,7 @@ use hookwright_dialects::hosts::{self, Host};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::pattern::Pattern;
 use hookwright_events::EventSpec;
-use hookwright_events::table::{COMMITS, RUN};
+use hookwright_events::table::{AGENT, COMMITS, RUN};
 
 use super::Advice;
 use crate::text::count;
@@ -86,7 +86,8 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
     });
     let is_meant = |source: &&str| {
         let host = host_called_by(source);
-        hosts.is_empty() || host.is_none_or(|host| hosts.contains(&host.name().into()))
+        let of_host = |host: &dyn Host| hosts.contains(&host.name().into());
+        hosts.is_empty() || host.map_or(**source != *AGENT, of_host)
     };
     let mut ways: Vec<String> = Vec::new();
     for source in in_table.chain(in_hosts.map(|host| host.command())).filter(is_meant) {

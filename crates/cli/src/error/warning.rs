@@ -47,7 +47,9 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
     match &warning.kind {
         WarningKind::Variable(kind) => variable_advice(*kind, warning),
         WarningKind::NotEnforced => Advice::new(
-            format!("nothing enforces the rules of `{reference}` yet, so they protect nothing"),
+            format!(
+                "only `hookwright agent` obeys the rules of `{reference}`: other agents do not"
+            ),
             "write a hook at `tool:pre_execute` that denies, or set the agent's own permissions",
         ),
         WarningKind::NothingFires { hosts } => unfired_advice(reference, name, hosts),

@@ -57,6 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hookwright",
         &[
+            "hookwright-agent",
             "hookwright-agents",
             "hookwright-config",
             "hookwright-dialects",
@@ -98,6 +99,8 @@ const ALIAS_TABLES: &[&str] = &[
 
 /// Folders about these products.
 const ABOUT_OTHERS: &[&str] = &[
+    "crates/agent/src/model/anthropic.rs",
+    "crates/model-server",
     "crates/agents/src/presets",
     "crates/agents/src/presets.rs",
     "crates/dialects",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hookwright_config::{FilePlace, SourceFile, Warning, WarningKind};
 use hookwright_dialects::hosts::Connection;
 use hookwright_engine::hook::{Hook, Layer};
+use hookwright_events::table::AGENT;
 use hookwright_pipeline::sources::{Source, Sources};
 
 use crate::config_files::{ConfigFiles, process_environment};
@@ -89,7 +90,9 @@ impl UnfiredHooks {
             let mut files = configuration.found.files.iter();
             files.any(|file| file.path == *hook.source.path && file.dialect.is_none())
         };
-        let needs_agent = |hook: &Hook| !hook.pattern.any(|event| !event.fired_by.is_empty());
+        let needs_agent = |hook: &Hook| {
+            !hook.pattern.any(|event| event.fired_by.iter().any(|source| *source != AGENT))
+        };
         let hooks = configuration.loaded.hooks.hooks().iter().filter(|hook| {
             hook.enabled && needs_agent(hook) && !self.is_connected(hook) && is_native(hook)
         });

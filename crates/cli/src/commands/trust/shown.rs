@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_config::{self as config, Fault, Loaded, ReadFile};
+use hookwright_config::{self as config, Fault, Loaded, ReadFile, WrittenRule};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
@@ -65,14 +65,39 @@ impl Candidate {
         let faults = |all: &[Arc<Fault>]| -> Vec<Value> {
             all.iter().map(|fault| fault_json(fault)).collect()
         };
-        json!({
+        let mut record = json!({
             "path": self.place.to_string_lossy(),
             "standing": self.word(),
             "sha256": self.sha256.map(Sha256::to_hex),
             "hooks": hooks.map(|hook| list::hook_json(hook)).collect::<Vec<_>>(),
             "faults": faults(&self.loaded.faults),
             "left_out": faults(&self.loaded.left_out),
-        })
+        });
+        record.as_object_mut().expect("an object").extend(self.agent_settings());
+        record
+    }
+
+    /// What it says for the built-in agent, as far as it says something.
+    fn agent_settings(&self) -> Vec<(String, Value)> {
+        let settings = &self.loaded.agent_settings;
+        let texts = |rules: &[WrittenRule]| -> Vec<Value> {
+            rules.iter().map(|rule| rule.text.as_str().into()).collect()
+        };
+        let mut said = Vec::new();
+        if let Some(model) = settings.model() {
+            said.push(("model".to_owned(), model.into()));
+        }
+        if settings.rules().next().is_some() {
+            let (allow, ask, deny) =
+                (texts(&settings.allow), texts(&settings.ask), texts(&settings.deny));
+            let rules = json!({ "allow": allow, "ask": ask, "deny": deny });
+            said.push(("permissions".to_owned(), rules));
+        }
+        if !settings.mcp_servers.is_empty() {
+            let servers = settings.mcp_servers.iter().cloned();
+            said.push(("mcp_servers".to_owned(), Value::Object(servers.collect())));
+        }
+        said
     }
 
     /// Whether an entry is not a hook here, for whatever reason.
@@ -112,6 +137,16 @@ impl fmt::Display for Candidate {
         }
         for agent in self.loaded.agents.iter().flat_map(|(_, agents)| agents) {
             detail(f, "  ", "agent", &agent.definition.summary())?;
+        }
+        let settings = &self.loaded.agent_settings;
+        if let Some(model) = settings.model() {
+            detail(f, "  ", "model", model)?;
+        }
+        for (kind, rule) in settings.rules() {
+            detail(f, "  ", &format!("permissions.{kind}"), &rule.text)?;
+        }
+        for (name, server) in &settings.mcp_servers {
+            detail(f, "  ", &format!("mcp_servers.{name}"), &server.to_string())?;
         }
         hooks.iter().try_for_each(|hook| write_hook(f, hook))?;
         if !self.has_faults() {

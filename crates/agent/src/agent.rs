@@ -1,0 +1,375 @@
+//! [`BuiltInAgent`]: one session, from the prompt to the end.
+//!
+//! A session is a loop: a request, the model's answer, its tool calls, the next request. Each point of
+//! it goes through [`AgentHooks`], and what that returns is done. The parts:
+//!
+//! | file | does |
+//! |---|---|
+//! | `agent.rs` | begins, counts the turns, ends; what a cancelled session still fires |
+//! | `agent/asking.rs` | one answer of the model: attempts, retries, the stream |
+//! | `agent/calls.rs` | the tool calls of one answer: hooks and permissions in order, then all tools at once |
+//! | `agent/conversation.rs` | the messages, and contexts on their way into the next one |
+//!
+//! Every call has exactly one result in the next request, also one that was denied, cut off or never
+//! started. When the session is cancelled, running tools are ended, firings are dropped, and the
+//! events of the end fire as always.
+
+mod asking;
+mod calls;
+mod conversation;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::ports::Promise;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+pub use conversation::Conversation;
+
+use crate::hooks::{AgentHooks, Next, Observed, Said};
+use crate::message::{Block, Message, Role, Usage};
+use crate::model::{Model, ModelAnswer, ModelError, StreamEvent};
+use crate::permissions::Permissions;
+use crate::tool::{Tool, ToolEnd};
+
+/// What a session is made of.
+pub struct BuiltInAgent {
+    /// Is asked.
+    pub model: Arc<dyn Model>,
+    /// Can be called.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Fires the events.
+    pub hooks: AgentHooks,
+    /// Judges calls.
+    pub permissions: Permissions,
+    /// Answers questions.
+    pub user: Arc<dyn AskUser>,
+    /// Is shown what happens.
+    pub audience: Box<dyn Audience>,
+    /// What the model is told first.
+    pub system: String,
+    /// Requests to the model, at most; attempts that failed do not count.
+    pub max_turns: u32,
+    /// Tokens of one answer, at most.
+    pub max_tokens: u32,
+}
+
+/// Answers questions about calls.
+pub trait AskUser: Send + Sync {
+    /// Asks whether a call may run. `None`: no one can be asked, so it may not.
+    fn may_run<'a>(&'a self, question: CallQuestion<'a>) -> Promise<'a, Option<UserReply>>;
+
+    /// Whether someone can be asked at all.
+    fn is_there(&self) -> bool;
+}
+
+/// A question about a call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallQuestion<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Its input, as it would run.
+    pub input: &'a Map<String, Value>,
+    /// Why it is asked.
+    pub reason: &'a str,
+}
+
+/// What the user says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserReply {
+    /// It may run.
+    Yes,
+    /// It may not; the model reads the words, if there are any.
+    No(Option<String>),
+}
+
+/// Is shown what happens, at once and in order. It must be quick and must not block.
+pub trait Audience: Send {
+    /// Something has happened.
+    fn see(&mut self, news: News<'_>);
+}
+
+/// Something that happened in a session.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A piece of an answer has arrived.
+    Stream(&'a StreamEvent),
+    /// The model has answered.
+    Answer {
+        /// Its answer.
+        answer: &'a ModelAnswer,
+        /// The message as it is recorded: inputs as hooks rewrote them.
+        message: &'a Message,
+    },
+    /// A message of the user was added: the prompt, results of tools, what hooks had to say.
+    UserMessage {
+        /// The message.
+        message: &'a Message,
+        /// The calls that it answers.
+        results: &'a [CallResult],
+    },
+    /// A hook has a message for the user.
+    HookMessage(&'a str),
+    /// Something about the session that the user should know.
+    Notice(&'a str),
+    /// Another attempt will be made.
+    Retry {
+        /// What went wrong.
+        error: &'a ModelError,
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// When the next one comes.
+        after: Duration,
+    },
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallResult {
+    /// The call's id.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The input that ran, or would have.
+    pub input: Map<String, Value>,
+    /// How the tool ended; `None` if it did not run.
+    pub end: Option<ToolEnd>,
+    /// Why it was denied, if it was.
+    pub denied: Option<String>,
+    /// A hook asked that its output not be shown to the user.
+    pub is_suppressed: bool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEnd {
+    /// How.
+    pub status: AgentStatus,
+    /// What the model said last.
+    pub text: String,
+    /// What all answers used.
+    pub usage: Usage,
+    /// Answers of the model.
+    pub turns: u32,
+    /// The calls that were denied.
+    pub denials: Vec<CallResult>,
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentStatus {
+    /// The work is done.
+    Completed,
+    /// A hook blocked the prompt, and why.
+    PromptBlocked(String),
+    /// A hook blocked a request, and why.
+    RequestBlocked(String),
+    /// A hook ended it, and why.
+    EndedByHook(String),
+    /// The model failed.
+    ModelFailed(ModelError),
+    /// It has asked the model as often as it may.
+    MaxTurns,
+    /// It was cancelled.
+    Interrupted,
+}
+
+impl AgentStatus {
+    /// The reason in `session:stop` and `session:end`.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            AgentStatus::Completed => "completed",
+            AgentStatus::PromptBlocked(_) | AgentStatus::RequestBlocked(_) => "blocked",
+            AgentStatus::EndedByHook(_) => "aborted",
+            AgentStatus::ModelFailed(_) => "error",
+            AgentStatus::MaxTurns => "max_turns",
+            AgentStatus::Interrupted => "interrupted",
+        }
+    }
+
+    /// What went wrong, in one sentence.
+    pub fn error(&self) -> Option<String> {
+        match self {
+            AgentStatus::Completed | AgentStatus::Interrupted => None,
+            AgentStatus::PromptBlocked(reason)
+            | AgentStatus::RequestBlocked(reason)
+            | AgentStatus::EndedByHook(reason) => Some(reason.clone()),
+            AgentStatus::ModelFailed(error) => Some(error.reason.clone()),
+            AgentStatus::MaxTurns => Some("the limit on turns was reached".to_owned()),
+        }
+    }
+}
+
+/// How a session begins.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentStart<'a> {
+    /// What the agent is to do.
+    pub prompt: &'a str,
+    /// `init` or `maintenance`: the project is set up first.
+    pub setup: Option<&'a str>,
+}
+
+/// One session on its way.
+struct Life<'a> {
+    agent: BuiltInAgent,
+    cancel: &'a CancellationToken,
+    conversation: Conversation,
+    usage: Usage,
+    turns: u32,
+    denials: Vec<CallResult>,
+}
+
+/// The session ends here.
+type Ended = AgentStatus;
+
+impl BuiltInAgent {
+    /// Runs a session to its end. When `cancel` is cancelled, running tools and hooks are ended, and the
+    /// events of the end still fire.
+    pub async fn run(self, start: AgentStart<'_>, cancel: &CancellationToken) -> AgentEnd {
+        let mut life = Life {
+            agent: self,
+            cancel,
+            conversation: Conversation::default(),
+            usage: Usage::default(),
+            turns: 0,
+            denials: Vec::new(),
+        };
+        let status = match life.live(start).await {
+            Ok(()) => AgentStatus::Completed,
+            Err(ended) => ended,
+        };
+        life.close(&status).await;
+        let text = life.conversation.last_words();
+        let Life { usage, turns, denials, .. } = life;
+        AgentEnd { status, text, usage, turns, denials }
+    }
+}
+
+impl Life<'_> {
+    async fn live(&mut self, start: AgentStart<'_>) -> Result<(), Ended> {
+        if let Some(trigger) = start.setup {
+            let observed = self.unless_cancelled(self.agent.hooks.setup(trigger)).await?;
+            self.heed(observed)?;
+        }
+        let model = Arc::clone(&self.agent.model);
+        let observed =
+            self.unless_cancelled(self.agent.hooks.start("startup", model.name())).await?;
+        self.heed(observed)?;
+        match self.unless_cancelled(self.agent.hooks.prompt(start.prompt)).await? {
+            Next::GoOn(said) => self.pass_on(said),
+            Next::Blocked { reason, said } => {
+                self.pass_on(said);
+                return Err(AgentStatus::PromptBlocked(reason));
+            }
+            Next::End { reason, said } => return Err(self.ended(reason, said)),
+        }
+        self.add_user_message(vec![Block::text(start.prompt)], &[]).await?;
+        loop {
+            let answer = self.ask_model().await?;
+            let calls = self.take_calls(&answer);
+            if calls.is_empty() {
+                if self.is_done().await? {
+                    return Ok(());
+                }
+            } else {
+                self.run_calls(calls).await?;
+            }
+        }
+    }
+
+    /// Whether hooks let the session end.
+    async fn is_done(&mut self) -> Result<bool, Ended> {
+        let last = self.conversation.last_words();
+        let next = self.unless_cancelled(self.agent.hooks.stop("completed", &last)).await?;
+        match next {
+            Next::GoOn(said) => {
+                self.pass_on(said);
+                Ok(true)
+            }
+            Next::End { reason, said } => Err(self.ended(reason, said)),
+            Next::Blocked { reason, said } => {
+                // Here messages are for the model as well.
+                let for_model = said.messages.clone();
+                self.pass_on(said);
+                let mut content =
+                    vec![Block::text(format!("A hook did not let you stop: {reason}"))];
+                content.extend(for_model.into_iter().map(Block::text));
+                self.add_user_message(content, &[]).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Fires the events of the end. What hooks decide here changes nothing any more.
+    async fn close(&mut self, status: &AgentStatus) {
+        let last = self.conversation.last_words();
+        let reason = status.reason();
+        if *status == AgentStatus::Interrupted {
+            let observed = self.agent.hooks.interrupt().await;
+            self.pass_on(observed.said);
+        }
+        let stops = matches!(
+            status,
+            AgentStatus::Interrupted | AgentStatus::ModelFailed(_) | AgentStatus::MaxTurns
+        );
+        if stops {
+            let (Next::GoOn(said) | Next::Blocked { said, .. } | Next::End { said, .. }) =
+                self.agent.hooks.stop(reason, &last).await;
+            self.pass_on(said);
+        }
+        let error = status.error();
+        let message = match &error {
+            None => format!("the agent has ended: {reason}"),
+            Some(error) => format!("the agent has ended: {error}"),
+        };
+        let shown = self.agent.hooks.notification("agent_completed", "Hookwright", &message).await;
+        self.pass_on(shown.said);
+        let observed = self.agent.hooks.end(reason, error.as_deref()).await;
+        self.pass_on(observed.said);
+    }
+
+    /// Adds a message of the user, with the contexts that wait for one.
+    async fn add_user_message(
+        &mut self,
+        content: Vec<Block>,
+        results: &[CallResult],
+    ) -> Result<(), Ended> {
+        let message = self.conversation.add_user(content);
+        self.agent.audience.see(News::UserMessage { message, results });
+        let content = serde_json::to_value(&message.content).unwrap_or_default();
+        let count = self.conversation.messages().len();
+        let fired = self.agent.hooks.message(Role::User, content, count);
+        let observed = self.unless_cancelled(fired).await?;
+        self.heed(observed)
+    }
+
+    /// Keeps what hooks said: contexts for the next message, messages for the user.
+    fn pass_on(&mut self, said: Said) {
+        for message in &said.messages {
+            self.agent.audience.see(News::HookMessage(message));
+        }
+        self.conversation.add_contexts(said.contexts);
+    }
+
+    /// Does what hooks of an event say that they could only observe.
+    fn heed(&mut self, observed: Observed) -> Result<(), Ended> {
+        self.pass_on(observed.said);
+        observed.end.map_or(Ok(()), |reason| Err(AgentStatus::EndedByHook(reason)))
+    }
+
+    fn ended(&mut self, reason: String, said: Said) -> Ended {
+        self.pass_on(said);
+        AgentStatus::EndedByHook(reason)
+    }
+
+    /// Waits, unless the session is cancelled before; then the promise is dropped, and with it the hooks
+    /// that it waits for.
+    async fn unless_cancelled<T>(&self, promise: impl Future<Output = T>) -> Result<T, Ended> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(AgentStatus::Interrupted),
+            value = promise => Ok(value),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One answer of the model: the request with its hooks, attempts and retries, and the stream.
+
+use std::time::Duration;
+
+use super::{AgentStatus, Ended, Life, News};
+use crate::hooks::Next;
+use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
+use crate::message::{Message, Role};
+use crate::model::collect::Collector;
+use crate::model::{ModelAnswer, ModelError, ModelRequest, RetryAfter};
+use crate::tool::ToolSpec;
+
+impl Life<'_> {
+    /// Asks the model until it has answered, and adds its answer to the conversation.
+    pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, Ended> {
+        if self.turns >= self.agent.max_turns {
+            return Err(AgentStatus::MaxTurns);
+        }
+        let mut attempt = 1;
+        let answer = loop {
+            match self.attempt(attempt).await? {
+                Ok(answer) => break answer,
+                Err(error) => self.wait_for_retry(error, attempt).await?,
+            }
+            attempt += 1;
+        };
+        self.turns += 1;
+        self.usage.add(answer.usage);
+        let message = Message::assistant(answer.content.clone());
+        let content = serde_json::to_value(&message.content).unwrap_or_default();
+        self.agent.audience.see(News::Answer { answer: &answer, message: &message });
+        self.conversation.add_assistant(message);
+        let model = self.agent.model.name();
+        let fired = self.agent.hooks.response(model, attempt, &answer.usage, content.clone());
+        let observed = self.unless_cancelled(fired).await;
+        let observed = self.or_close_calls(&answer, observed)?;
+        let heeded = self.heed(observed);
+        self.or_close_calls(&answer, heeded)?;
+        let count = self.conversation.messages().len();
+        let fired = self.agent.hooks.message(Role::Assistant, content, count);
+        let observed = self.unless_cancelled(fired).await;
+        let observed = self.or_close_calls(&answer, observed)?;
+        let heeded = self.heed(observed);
+        self.or_close_calls(&answer, heeded)?;
+        Ok(answer)
+    }
+
+    /// One request.
+    async fn attempt(&mut self, attempt: u32) -> Result<Result<ModelAnswer, ModelError>, Ended> {
+        let model = std::sync::Arc::clone(&self.agent.model);
+        let count = self.conversation.messages().len();
+        let fired = self.agent.hooks.request(model.name(), count, attempt);
+        match self.unless_cancelled(fired).await? {
+            Next::GoOn(said) => self.pass_on(said),
+            Next::Blocked { reason, said } => {
+                self.pass_on(said);
+                return Err(AgentStatus::RequestBlocked(reason));
+            }
+            Next::End { reason, said } => return Err(self.ended(reason, said)),
+        }
+        self.conversation.place_contexts();
+        let tools: Vec<ToolSpec> =
+            self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let messages = self.conversation.messages().to_vec();
+        let request = ModelRequest {
+            system: &self.agent.system,
+            messages: &messages,
+            tools: &tools,
+            max_tokens: self.agent.max_tokens,
+        };
+        let sent = self.unless_cancelled(model.send(&request)).await?;
+        let mut stream = match sent {
+            Ok(stream) => stream,
+            Err(error) => return Ok(Err(error)),
+        };
+        let observed =
+            self.unless_cancelled(self.agent.hooks.stream_started(model.name(), attempt)).await?;
+        self.heed(observed)?;
+        let mut collector = Collector::default();
+        let collected = loop {
+            match self.unless_cancelled(stream.next()).await? {
+                Some(Ok(event)) => {
+                    self.agent.audience.see(News::Stream(&event));
+                    if let Err(error) = collector.push(&event) {
+                        break Err(error);
+                    }
+                }
+                Some(Err(error)) => break Err(error),
+                None => break collector.finish(),
+            }
+        };
+        let answer = match collected {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Err(error)),
+        };
+        let fired = self.agent.hooks.stream_ended(model.name(), attempt, &answer.usage);
+        let observed = self.unless_cancelled(fired).await?;
+        self.heed(observed)?;
+        Ok(Ok(answer))
+    }
+
+    /// Waits before the next attempt, if there can be one.
+    async fn wait_for_retry(&mut self, error: ModelError, attempt: u32) -> Result<(), Ended> {
+        let after = match error.retry {
+            Some(RetryAfter::Named(time)) if time <= RETRY_WAIT_MAX => time,
+            Some(RetryAfter::Backoff) => backoff(attempt),
+            Some(RetryAfter::Named(_)) | None => return Err(AgentStatus::ModelFailed(error)),
+        };
+        if attempt >= ATTEMPTS_MAX {
+            return Err(AgentStatus::ModelFailed(error));
+        }
+        self.agent.audience.see(News::Retry { error: &error, attempt, after });
+        self.unless_cancelled(tokio::time::sleep(after)).await
+    }
+
+    /// Where the session ends behind an answer with calls, each of them gets its result.
+    fn or_close_calls<T>(
+        &mut self,
+        answer: &ModelAnswer,
+        result: Result<T, Ended>,
+    ) -> Result<T, Ended> {
+        if result.is_err() {
+            self.answer_unstarted_calls(answer);
+        }
+        result
+    }
+}
+
+/// Twice as long each time.
+fn backoff(attempt: u32) -> Duration {
+    BACKOFF_FIRST.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(RETRY_WAIT_MAX)
+}

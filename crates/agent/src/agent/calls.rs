@@ -1,0 +1,390 @@
+//! The tool calls of one answer. Hooks and questions come in the order of the calls; then the tools
+//! run at once, as many as the limit permits; results keep the order of the calls.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentStatus, CallQuestion, CallResult, Ended, Life, News, UserReply};
+use crate::hooks::{CallFacts, CallVerdict, Next};
+use crate::input_schema;
+use crate::limits::TOOLS_AT_ONCE_MAX;
+use crate::message::Block;
+use crate::model::ModelAnswer;
+use crate::permissions::{JudgedCall, Judgement, Level};
+use crate::tool::{Tool, ToolCall, ToolEnd, Touches};
+
+/// What the model reads of a call that was never started.
+const NEVER_STARTED: &str = "This call was not started: the session ended before it.";
+
+/// One call, as the model wrote it.
+pub(super) struct Call {
+    id: String,
+    tool: String,
+    input: Map<String, Value>,
+    /// Its input is no JSON object, and why.
+    broken: Option<String>,
+}
+
+/// What a call needs to run.
+struct Permit {
+    tool: Arc<dyn Tool>,
+    /// What the call would touch, as it was judged.
+    touches: Touches,
+}
+
+/// A call after hooks and permissions.
+enum Planned {
+    /// It may run, with this input.
+    Granted(Call, Permit),
+    /// It has its result already.
+    Answered(CallResult, String),
+}
+
+impl Life<'_> {
+    /// The calls of an answer.
+    pub(super) fn take_calls(&self, answer: &ModelAnswer) -> Vec<Call> {
+        let calls = answer.content.iter().filter_map(|block| match block {
+            Block::ToolUse { id, name, input } => Some(Call {
+                id: id.clone(),
+                tool: name.clone(),
+                input: input.clone(),
+                broken: answer
+                    .broken_inputs
+                    .iter()
+                    .find(|(broken, _)| broken == id)
+                    .map(|(_, why)| why.clone()),
+            }),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    /// Gives every call of an answer the result that it was not started.
+    pub(super) fn answer_unstarted_calls(&mut self, answer: &ModelAnswer) {
+        let calls = self.take_calls(answer);
+        if calls.is_empty() {
+            return;
+        }
+        let results: Vec<CallResult> =
+            calls.into_iter().map(|call| call.result(None, None)).collect();
+        let blocks = results.iter().map(|result| error_block(&result.id, NEVER_STARTED)).collect();
+        let message = self.conversation.add_user(blocks);
+        self.agent.audience.see(News::UserMessage { message, results: &results });
+    }
+
+    /// Runs the calls of an answer and adds their results to the conversation.
+    pub(super) async fn run_calls(&mut self, calls: Vec<Call>) -> Result<(), Ended> {
+        let mut planned = Vec::new();
+        let mut ended = None;
+        for mut call in calls {
+            if ended.is_some() {
+                planned.push(Planned::Answered(call.result(None, None), NEVER_STARTED.to_owned()));
+                continue;
+            }
+            match self.plan(&mut call).await {
+                Ok(Ok(permit)) => {
+                    self.conversation.rewrite_input(&call.id, &call.input);
+                    planned.push(Planned::Granted(call, permit));
+                }
+                Ok(Err(denial)) => {
+                    let result = call.result(None, Some(denial.clone()));
+                    self.denials.push(result.clone());
+                    planned.push(Planned::Answered(result, denial));
+                }
+                Err(end) => {
+                    ended = Some(end);
+                    planned
+                        .push(Planned::Answered(call.result(None, None), NEVER_STARTED.to_owned()));
+                }
+            }
+        }
+        // A session that ends starts nothing any more.
+        if ended.is_some() {
+            for plan in &mut planned {
+                if let Planned::Granted(call, _) = plan {
+                    let call = std::mem::replace(call, Call::empty());
+                    *plan = Planned::Answered(call.result(None, None), NEVER_STARTED.to_owned());
+                }
+            }
+        }
+        let mut running = RunningTools::start(planned, self.cancel);
+        let mut results = Vec::new();
+        let mut blocks = Vec::new();
+        while let Some((mut result, end)) = running.next().await {
+            let end = match end {
+                Ok(end) => end,
+                Err(text) => {
+                    blocks.push(error_block(&result.id, &text));
+                    results.push(result);
+                    continue;
+                }
+            };
+            let facts = CallFacts { id: &result.id, tool: &result.tool, input: &result.input };
+            // After an interrupt too: the hook learns of it by `is_interrupt`.
+            let answered = self.agent.hooks.tool_ended(facts, &end).await;
+            result.is_suppressed = answered.said.suppress_output;
+            for message in &answered.said.messages {
+                self.agent.audience.see(News::HookMessage(message));
+            }
+            self.conversation.add_contexts(answered.said.contexts);
+            blocks.push(result_block(&result.id, &end, answered.updated_output));
+            if let Some(reason) = answered.end {
+                ended.get_or_insert(AgentStatus::EndedByHook(reason));
+            }
+            results.push(result);
+        }
+        let added = self.add_user_message(blocks, &results).await;
+        if self.cancel.is_cancelled() {
+            return Err(AgentStatus::Interrupted);
+        }
+        ended.map_or(added, Err)
+    }
+
+    /// Hooks, rules and questions of one call: the tool that may run, or why it may not.
+    async fn plan(&mut self, call: &mut Call) -> Result<Result<Permit, String>, Ended> {
+        let tools = self.agent.tools.iter();
+        let found = tools.clone().find(|tool| tool.spec().name == call.tool).cloned();
+        let Some(tool) = found else {
+            let names: Vec<&str> = tools.map(|tool| tool.spec().name.as_str()).collect();
+            let names = names.join(", ");
+            return Ok(Err(format!("There is no tool `{}`. The tools are: {names}.", call.tool)));
+        };
+        if let Some(why) = &call.broken {
+            return Ok(Err(format!(
+                "The input of this call is no JSON object: {why}. Send it again."
+            )));
+        }
+        if let Err(why) = input_schema::validate(tool.spec(), &Value::Object(call.input.clone())) {
+            return Ok(Err(format!("The input of this call is invalid: {why}")));
+        }
+        let answer = self.unless_cancelled(self.agent.hooks.tool(call.facts())).await?;
+        self.pass_on(answer.said);
+        if let Some(rewritten) = answer.rewritten_input
+            && let Err(why) = call.rewrite(&*tool, rewritten)
+        {
+            return Ok(Err(why));
+        }
+        if let CallVerdict::End(reason) = answer.verdict {
+            return Err(AgentStatus::EndedByHook(reason));
+        }
+        let mut judged = self.judge(&*tool, call, &answer.verdict);
+        let rule = judged.rule.clone();
+        let checked = self.agent.hooks.check(call.facts(), judged.level.word(), rule.as_deref());
+        match self.unless_cancelled(checked).await? {
+            Next::GoOn(said) => self.pass_on(said),
+            Next::Blocked { reason, said } => {
+                self.pass_on(said);
+                if judged.level != Level::Deny {
+                    judged = Judgement { level: Level::Deny, rule: None, reason };
+                }
+            }
+            Next::End { reason, said } => return Err(self.ended(reason, said)),
+        }
+        if judged.level == Level::Ask {
+            judged = self.question(&*tool, call, judged).await?;
+        }
+        let rule = judged.rule.as_deref();
+        let observed = match judged.level {
+            Level::Allow => self.agent.hooks.granted(call.facts(), "allow", rule).await,
+            Level::Ask | Level::Deny => {
+                self.agent.hooks.denied(call.facts(), rule, &judged.reason).await
+            }
+        };
+        self.heed(observed)?;
+        match judged.level {
+            Level::Allow => {
+                let touches = tool.touches(&call.input);
+                Ok(Ok(Permit { tool, touches }))
+            }
+            Level::Ask | Level::Deny => Ok(Err(format!("This call was denied: {}", judged.reason))),
+        }
+    }
+
+    fn judge(&self, tool: &dyn Tool, call: &Call, hooks: &CallVerdict) -> Judgement {
+        let touches = tool.touches(&call.input);
+        let judged = JudgedCall { tool: &call.tool, touches: &touches };
+        self.agent.permissions.judge(judged, hooks)
+    }
+
+    /// Asks the hooks that can answer in place of the user, then the user.
+    async fn question(
+        &mut self,
+        tool: &dyn Tool,
+        call: &mut Call,
+        judged: Judgement,
+    ) -> Result<Judgement, Ended> {
+        let deny =
+            |reason: String| Judgement { level: Level::Deny, rule: judged.rule.clone(), reason };
+        let allow = |reason: String| Judgement { level: Level::Allow, rule: None, reason };
+        let asked = self.agent.hooks.permission(call.facts(), suggestions(call));
+        let answer = self.unless_cancelled(asked).await?;
+        self.pass_on(answer.said);
+        if let Some(rewritten) = answer.rewritten_input
+            && let Err(why) = call.rewrite(tool, rewritten)
+        {
+            return Ok(deny(why));
+        }
+        match answer.verdict {
+            CallVerdict::Allow => {
+                if let Some(updates) = &answer.updated_permissions {
+                    for refused in self.agent.permissions.update(updates) {
+                        self.agent.audience.see(News::Notice(&refused.to_string()));
+                    }
+                    self.agent.hooks.set_permission_mode(self.agent.permissions.mode.name());
+                }
+                // What the hook changed is judged again: no hook gets past a deny rule.
+                let again = self.judge(tool, call, &CallVerdict::Allow);
+                return Ok(match again.level {
+                    Level::Deny => again,
+                    Level::Allow | Level::Ask => allow("a hook permits it".to_owned()),
+                });
+            }
+            CallVerdict::Deny(reason) => return Ok(deny(reason)),
+            CallVerdict::End(reason) => return Err(AgentStatus::EndedByHook(reason)),
+            CallVerdict::NoOpinion | CallVerdict::Ask(_) => {}
+        }
+        if !self.agent.user.is_there() {
+            return Ok(deny(format!("{}; no one can be asked here", judged.reason)));
+        }
+        let message = format!("May {} run? {}", call.tool, judged.reason);
+        let shown = self.agent.hooks.notification("permission_prompt", "Permission", &message);
+        let observed = self.unless_cancelled(shown).await?;
+        self.heed(observed)?;
+        let user = Arc::clone(&self.agent.user);
+        let question =
+            CallQuestion { tool: &call.tool, input: &call.input, reason: &judged.reason };
+        Ok(match self.unless_cancelled(user.may_run(question)).await? {
+            Some(UserReply::Yes) => allow("the user permits it".to_owned()),
+            Some(UserReply::No(None)) => deny("the user does not permit it".to_owned()),
+            Some(UserReply::No(Some(words))) => {
+                deny(format!("the user does not permit it: {words}"))
+            }
+            None => deny(format!("{}; no one can be asked here", judged.reason)),
+        })
+    }
+}
+
+impl Call {
+    fn empty() -> Self {
+        Self { id: String::new(), tool: String::new(), input: Map::new(), broken: None }
+    }
+
+    fn facts(&self) -> CallFacts<'_> {
+        CallFacts { id: &self.id, tool: &self.tool, input: &self.input }
+    }
+
+    fn result(&self, end: Option<ToolEnd>, denied: Option<String>) -> CallResult {
+        CallResult {
+            id: self.id.clone(),
+            tool: self.tool.clone(),
+            input: self.input.clone(),
+            end,
+            denied,
+            is_suppressed: false,
+        }
+    }
+
+    /// Replaces the input by what a hook wrote, if that fits the tool.
+    fn rewrite(&mut self, tool: &dyn Tool, input: Value) -> Result<(), String> {
+        input_schema::validate(tool.spec(), &input).map_err(|why| {
+            format!("A hook rewrote the input of this call, and it is invalid now: {why}")
+        })?;
+        if let Value::Object(input) = input {
+            self.input = input;
+        }
+        Ok(())
+    }
+}
+
+/// Rules that would permit the call from now on, for hooks that answer in place of the user.
+fn suggestions(call: &Call) -> Value {
+    let mut rule = json!({ "toolName": call.tool });
+    if let Some(command) = call.input.get("command").and_then(Value::as_str) {
+        rule["ruleContent"] = command.into();
+    }
+    json!([{ "type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session" }])
+}
+
+fn error_block(id: &str, text: &str) -> Block {
+    Block::ToolResult { tool_use_id: id.to_owned(), content: text.to_owned(), is_error: true }
+}
+
+fn result_block(id: &str, end: &ToolEnd, updated: Option<Value>) -> Block {
+    let (text, is_error) = match end {
+        ToolEnd::Ran { text, .. } => (text, false),
+        ToolEnd::Failed { error, .. } => (error, true),
+    };
+    let content = match updated {
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+        None => text.clone(),
+    };
+    Block::ToolResult { tool_use_id: id.to_owned(), content, is_error }
+}
+
+/// Calls that run at once. Their ends come in the order of the calls. Dropping it ends them.
+struct RunningTools {
+    tasks: JoinSet<(usize, ToolEnd)>,
+    /// Each call with its end, as far as it has one.
+    calls: std::vec::IntoIter<(CallResult, Option<Result<ToolEnd, String>>)>,
+    ends: Vec<Option<ToolEnd>>,
+    next: usize,
+}
+
+impl RunningTools {
+    fn start(planned: Vec<Planned>, cancel: &CancellationToken) -> Self {
+        let slots = Arc::new(Semaphore::new(TOOLS_AT_ONCE_MAX));
+        let mut tasks = JoinSet::new();
+        let mut calls = Vec::new();
+        for (number, plan) in planned.into_iter().enumerate() {
+            let (call, permit) = match plan {
+                Planned::Answered(result, text) => {
+                    calls.push((result, Some(Err(text))));
+                    continue;
+                }
+                Planned::Granted(call, permit) => (call, permit),
+            };
+            calls.push((call.result(None, None), None));
+            let (slots, cancel) = (Arc::clone(&slots), cancel.clone());
+            tasks.spawn(async move {
+                let _slot = slots.acquire().await;
+                let (id, input, judged) = (&*call.id, &call.input, &permit.touches);
+                let end = permit.tool.run(ToolCall { id, input, judged, cancel: &cancel }).await;
+                (number, end)
+            });
+        }
+        let ends = vec![None; calls.len()];
+        Self { tasks, calls: calls.into_iter(), ends, next: 0 }
+    }
+
+    /// The next call in order, when it has ended: how, or what the model reads of one that did not run.
+    async fn next(&mut self) -> Option<(CallResult, Result<ToolEnd, String>)> {
+        let (mut result, known) = self.calls.next()?;
+        let number = self.next;
+        self.next += 1;
+        if let Some(known) = known {
+            return Some((result, known));
+        }
+        let began = Instant::now();
+        while self.ends[number].is_none() {
+            match self.tasks.join_next().await {
+                Some(Ok((ended, end))) => self.ends[ended] = Some(end),
+                // A tool that panics has failed; the session goes on.
+                Some(Err(_)) => {}
+                None => break,
+            }
+        }
+        let end = self.ends[number].take().unwrap_or_else(|| ToolEnd::Failed {
+            error: "The tool failed: it panicked. This is a defect of hookwright.".to_owned(),
+            is_interrupt: false,
+            took: began.elapsed(),
+        });
+        result.end = Some(end.clone());
+        Some((result, Ok(end)))
+    }
+}

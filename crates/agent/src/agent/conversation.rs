@@ -1,0 +1,69 @@
+//! [`Conversation`]: the messages of a session, and contexts on their way into the next one.
+
+use crate::message::{Block, Message, Role};
+
+/// The messages of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    messages: Vec<Message>,
+    contexts: Vec<String>,
+}
+
+impl Conversation {
+    /// The messages so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// What hooks want the model to know with its next request.
+    pub(super) fn add_contexts(&mut self, contexts: Vec<String>) {
+        self.contexts.extend(contexts.into_iter().filter(|text| !text.trim().is_empty()));
+    }
+
+    /// Adds a message of the user, and behind its content the contexts that wait.
+    pub(super) fn add_user(&mut self, content: Vec<Block>) -> &Message {
+        self.messages.push(Message::user(content));
+        self.place_contexts();
+        &self.messages[self.messages.len() - 1]
+    }
+
+    /// Adds a message of the model.
+    pub(super) fn add_assistant(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    /// Puts the contexts that wait into the last message, which is the user's and has not been sent: what
+    /// was sent before stays as it was, and so stays in the prompt cache.
+    pub(super) fn place_contexts(&mut self) {
+        if let Some(last) = self.messages.last_mut()
+            && last.role == Role::User
+        {
+            let contexts = self.contexts.drain(..);
+            last.content.extend(contexts.map(|text| Block::text(format!("From a hook:\n{text}"))));
+        }
+    }
+
+    /// The model's input of a call becomes what ran.
+    pub(super) fn rewrite_input(
+        &mut self,
+        id: &str,
+        input: &serde_json::Map<String, serde_json::Value>,
+    ) {
+        let blocks = self.messages.iter_mut().rev().flat_map(|message| &mut message.content);
+        for block in blocks {
+            if let Block::ToolUse { id: known, input: written, .. } = block
+                && known == id
+            {
+                written.clone_from(input);
+                return;
+            }
+        }
+    }
+
+    /// What the model said last.
+    pub(super) fn last_words(&self) -> String {
+        let mut messages = self.messages.iter().rev();
+        let last = messages.find(|message| message.role == Role::Assistant);
+        last.map(Message::plain_text).unwrap_or_default()
+    }
+}

@@ -1,0 +1,206 @@
+//! [`Transcript`]: the file with everything that was said, one JSON object a line, in the shape that
+//! scripts read which hooks at `session:stop` start (`transcript_path`).
+//!
+//! A line is written whole or not at all: a line that the disk had no room for is taken back, so the
+//! last line is never half.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::agent::CallResult;
+use crate::hook_stream::uuid;
+use crate::message::Message;
+use crate::model::ModelAnswer;
+use crate::tool::ToolEnd;
+
+/// The transcript of a session.
+#[derive(Debug)]
+pub struct Transcript {
+    file: File,
+    path: PathBuf,
+    written: u64,
+    lines: u64,
+    facts: TranscriptFacts,
+    last_uuid: Option<String>,
+}
+
+/// What every line says.
+#[derive(Debug, Clone)]
+pub struct TranscriptFacts {
+    /// The session's id.
+    pub session_id: String,
+    /// Where the agent works.
+    pub cwd: String,
+    /// The version of this program.
+    pub version: String,
+}
+
+impl Transcript {
+    /// A new transcript, which only its owner can read. It must not be there yet.
+    pub fn create(path: &Path, facts: TranscriptFacts) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let path = path.to_owned();
+        Ok(Self { file, path, written: 0, lines: 0, facts, last_uuid: None })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A message of the user. With the results of calls, each of them has a line of its own, as scripts
+    /// expect it.
+    pub fn user(&mut self, message: &Message, results: &[CallResult], at: &str) -> io::Result<()> {
+        let mut more = json!({ "message": message });
+        let responses: Vec<Value> = results.iter().filter_map(response).collect();
+        match &responses[..] {
+            [] => {}
+            [one] => more["toolUseResult"] = one.clone(),
+            many => more["toolUseResults"] = many.to_vec().into(),
+        }
+        self.line("user", more, at)
+    }
+
+    /// An answer of the model.
+    pub fn assistant(
+        &mut self,
+        answer: &ModelAnswer,
+        message: &Message,
+        at: &str,
+    ) -> io::Result<()> {
+        let more = json!({ "message": assistant_message(answer, message) });
+        self.line("assistant", more, at)
+    }
+
+    /// A message for the user.
+    pub fn notice(&mut self, text: &str, at: &str) -> io::Result<()> {
+        let more = json!({ "subtype": "informational", "content": text, "level": "notice" });
+        self.line("system", more, at)
+    }
+
+    fn line(&mut self, kind: &str, more: Value, at: &str) -> io::Result<()> {
+        self.lines += 1;
+        let id = uuid(&(&self.facts.session_id, "transcript", self.lines));
+        let mut line = json!({
+            "parentUuid": self.last_uuid,
+            "isSidechain": false,
+            "userType": "external",
+            "cwd": self.facts.cwd,
+            "sessionId": self.facts.session_id,
+            "version": self.facts.version,
+            "type": kind,
+        });
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more);
+        }
+        line["uuid"] = id.as_str().into();
+        line["timestamp"] = at.into();
+        let mut text = line.to_string();
+        text.push('\n');
+        if let Err(error) = self.file.write_all(text.as_bytes()) {
+            // What is there of the line goes, so that the last line is never half.
+            self.file.set_len(self.written)?;
+            self.file.seek(SeekFrom::Start(self.written))?;
+            return Err(error);
+        }
+        self.written += text.len() as u64;
+        self.last_uuid = Some(id);
+        Ok(())
+    }
+}
+
+/// An answer as a message of the protocol.
+pub fn assistant_message(answer: &ModelAnswer, message: &Message) -> Value {
+    json!({
+        "id": answer.id,
+        "type": "message",
+        "role": "assistant",
+        "model": answer.model,
+        "content": message.content,
+        "stop_reason": answer.stop_reason,
+        "stop_sequence": null,
+        "usage": answer.usage,
+    })
+}
+
+/// What a tool gave, as hooks read it.
+fn response(result: &CallResult) -> Option<Value> {
+    match &result.end {
+        Some(ToolEnd::Ran { response, .. }) => Some(response.clone()),
+        Some(ToolEnd::Failed { error, .. }) => Some(format!("Error: {error}").into()),
+        None => result.denied.as_ref().map(|reason| format!("Error: {reason}").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Block, Usage};
+
+    fn facts() -> TranscriptFacts {
+        TranscriptFacts {
+            session_id: "session-1".to_owned(),
+            cwd: "/srv/app".to_owned(),
+            version: "1.0.0".to_owned(),
+        }
+    }
+
+    fn lines(path: &Path) -> Vec<Value> {
+        let text = std::fs::read_to_string(path).expect("readable");
+        assert!(text.is_empty() || text.ends_with('\n'));
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn every_line_names_the_one_before_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.jsonl");
+        let mut transcript = Transcript::create(&path, facts()).expect("created");
+        transcript.user(&Message::user(vec![Block::text("go")]), &[], "T1").expect("written");
+        let message = Message::assistant(vec![Block::text("done")]);
+        let answer = ModelAnswer {
+            id: "msg_1".to_owned(),
+            model: "m".to_owned(),
+            content: message.content.clone(),
+            broken_inputs: Vec::new(),
+            stop_reason: Some("end_turn".to_owned()),
+            usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() },
+        };
+        transcript.assistant(&answer, &message, "T2").expect("written");
+        let lines = lines(&path);
+        assert_eq!(lines[0]["parentUuid"], Value::Null);
+        assert_eq!(lines[1]["parentUuid"], lines[0]["uuid"]);
+        assert_eq!(lines[0]["type"], "user");
+        assert_eq!(lines[0]["message"]["content"][0]["text"], "go");
+        assert_eq!(lines[1]["message"]["usage"]["output_tokens"], 2);
+        assert_eq!(lines[1]["timestamp"], "T2");
+        assert_eq!(lines[1]["sessionId"], "session-1");
+    }
+
+    #[test]
+    fn a_transcript_that_is_there_is_not_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.jsonl");
+        std::fs::write(&path, "mine").expect("written");
+        let error = Transcript::create(&path, facts()).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    /// A file system without room, as big as a few lines.
+    #[test]
+    fn the_last_line_is_never_half() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.jsonl");
+        let mut transcript = Transcript::create(&path, facts()).expect("created");
+        transcript.notice("first", "T1").expect("written");
+        // A file that is open for reading only refuses every write.
+        transcript.file = File::open(&path).expect("opened");
+        let error = transcript.notice("second", "T2");
+        assert!(error.is_err());
+        assert_eq!(lines(&path).len(), 1);
+    }
+}

@@ -1,0 +1,574 @@
+//! A whole session of the built-in agent: a scripted model, tools, hooks that are functions.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_agent::agent::{
+    AgentEnd, AgentStart, AgentStatus, AskUser, Audience, BuiltInAgent, CallQuestion, News,
+    UserReply,
+};
+use hookwright_agent::hooks::{AgentHooks, SessionFacts};
+use hookwright_agent::message::{Block, Message, Role};
+use hookwright_agent::model::scripted::ScriptedModel;
+use hookwright_agent::permissions::{PermissionMode, Permissions, Rule};
+use hookwright_agent::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
+use hookwright_engine::ports::Promise;
+use hookwright_engine::{Answer, CancellationToken, Engine, Event, Hook, HookBuilder};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+
+type Seen = Arc<Mutex<Vec<Event>>>;
+
+/// A tool that says what it was given; with `wait`, it waits until it is cancelled.
+struct Echo {
+    spec: ToolSpec,
+    running: Arc<Notify>,
+}
+
+impl Tool for Echo {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, input: &Map<String, Value>) -> Touches {
+        Touches::Command(input["command"].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
+        Box::pin(async move {
+            let took = Duration::ZERO;
+            let command = call.input["command"].as_str().unwrap_or_default();
+            if command == "wait" {
+                self.running.notify_one();
+                call.cancel.cancelled().await;
+                return ToolEnd::Failed { error: "cut off".into(), is_interrupt: true, took };
+            }
+            if command == "fail" {
+                return ToolEnd::Failed { error: "no".into(), is_interrupt: false, took };
+            }
+            let text = format!("ran {command}");
+            ToolEnd::Ran { response: json!({ "stdout": text }), text, took }
+        })
+    }
+}
+
+#[derive(Default)]
+struct User(Option<UserReply>);
+
+impl AskUser for User {
+    fn may_run<'a>(&'a self, _question: CallQuestion<'a>) -> Promise<'a, Option<UserReply>> {
+        Box::pin(async { self.0.clone() })
+    }
+
+    fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Keeps the messages of the conversation, and what the user was told.
+#[derive(Clone, Default)]
+struct Kept {
+    messages: Arc<Mutex<Vec<Message>>>,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Audience for Kept {
+    fn see(&mut self, news: News<'_>) {
+        match news {
+            News::Answer { message, .. } | News::UserMessage { message, .. } => {
+                self.messages.lock().unwrap().push(message.clone());
+            }
+            News::HookMessage(text) | News::Notice(text) => {
+                self.told.lock().unwrap().push(text.to_owned());
+            }
+            News::Stream(_) | News::Retry { .. } => {}
+        }
+    }
+}
+
+struct Session {
+    agent: BuiltInAgent,
+    kept: Kept,
+    seen: Seen,
+    running: Arc<Notify>,
+}
+
+struct Ran {
+    end: AgentEnd,
+    messages: Vec<Message>,
+    told: Vec<String>,
+    seen: Vec<Event>,
+}
+
+impl Session {
+    fn new(turns: Value, hooks: Vec<HookBuilder>) -> Self {
+        let seen = Seen::default();
+        let keep = Arc::clone(&seen);
+        let all = Hook::on("*", move |call| {
+            keep.lock().unwrap().push((*call.event).clone());
+            async { Ok(Answer::default()) }
+        })
+        .awaits(true);
+        let mut builder = Engine::builder("/").hook(all);
+        for hook in hooks {
+            builder = builder.hook(hook);
+        }
+        let engine = builder.build().expect("an engine");
+        let running = Arc::new(Notify::new());
+        let schema = json!({
+            "type": "object", "properties": { "command": { "type": "string" } },
+            "required": ["command"], "additionalProperties": false,
+        });
+        let spec =
+            ToolSpec { name: "bash".into(), description: "echoes".into(), input_schema: schema };
+        let kept = Kept::default();
+        let facts = SessionFacts {
+            session_id: "session-1".into(),
+            transcript_path: "/t.jsonl".into(),
+            cwd: "/".into(),
+            permission_mode: "bypassPermissions".into(),
+        };
+        let model = ScriptedModel::parse("m", &turns.to_string()).expect("a script");
+        let agent = BuiltInAgent {
+            model: Arc::new(model),
+            tools: vec![Arc::new(Echo { spec, running: Arc::clone(&running) })],
+            hooks: AgentHooks::new(engine, facts),
+            permissions: Permissions {
+                mode: PermissionMode::BypassPermissions,
+                workspace: "/".into(),
+                ..Permissions::default()
+            },
+            user: Arc::new(User::default()),
+            audience: Box::new(kept.clone()),
+            system: "You are an agent.".into(),
+            max_turns: 10,
+            max_tokens: 100,
+        };
+        Self { agent, kept, seen, running }
+    }
+
+    async fn run(self) -> Ran {
+        self.run_until(CancellationToken::new()).await
+    }
+
+    async fn run_until(self, cancel: CancellationToken) -> Ran {
+        let start = AgentStart { prompt: "go", setup: None };
+        let end = self.agent.run(start, &cancel).await;
+        let messages = self.kept.messages.lock().unwrap().clone();
+        let told = self.kept.told.lock().unwrap().clone();
+        let seen = self.seen.lock().unwrap().clone();
+        Ran { end, messages, told, seen }
+    }
+}
+
+impl Ran {
+    fn events(&self) -> Vec<&str> {
+        self.seen.iter().map(|event| event.name.as_str()).collect()
+    }
+
+    fn of(&self, name: &str) -> &Event {
+        let found = self.seen.iter().find(|event| event.name.as_str() == name);
+        found.unwrap_or_else(|| panic!("{name} did not fire: {:?}", self.events()))
+    }
+
+    /// The results of all calls, as the model reads them.
+    fn results(&self) -> Vec<(String, String, bool)> {
+        let blocks = self.messages.iter().flat_map(|message| &message.content);
+        blocks
+            .filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, content, is_error } => {
+                    Some((tool_use_id.clone(), content.clone(), *is_error))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn user_texts(&self) -> Vec<String> {
+        let users = self.messages.iter().filter(|message| message.role == Role::User);
+        users.map(Message::plain_text).collect()
+    }
+
+    /// What the Messages API demands: each call has one result in the next message, in that order.
+    fn assert_valid(&self) {
+        for (at, message) in self.messages.iter().enumerate() {
+            let calls: Vec<&String> = message
+                .content
+                .iter()
+                .filter_map(|block| match block {
+                    Block::ToolUse { id, .. } => Some(id),
+                    _ => None,
+                })
+                .collect();
+            if calls.is_empty() {
+                continue;
+            }
+            let next = &self.messages[at + 1];
+            let results: Vec<&String> = next
+                .content
+                .iter()
+                .filter_map(|block| match block {
+                    Block::ToolResult { tool_use_id, .. } => Some(tool_use_id),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(results, calls);
+        }
+    }
+}
+
+fn call(command: &str) -> Value {
+    json!({ "type": "tool_use", "name": "bash", "input": { "command": command } })
+}
+
+fn calls(commands: &[&str]) -> Value {
+    let content: Vec<Value> = commands.iter().map(|command| call(command)).collect();
+    json!({ "turns": [{ "content": content }, { "content": [{ "type": "text", "text": "done" }] }] })
+}
+
+fn said(text: &str) -> Value {
+    json!({ "turns": [{ "content": [{ "type": "text", "text": text }] }] })
+}
+
+fn on(pattern: &str, answer: Answer) -> HookBuilder {
+    Hook::on(pattern, move |_| {
+        let answer = answer.clone();
+        async move { Ok(answer) }
+    })
+    .awaits(true)
+}
+
+/// The same for calls whose command has this text in it.
+fn on_command(pattern: &str, text: &'static str, answer: Answer) -> HookBuilder {
+    Hook::on(pattern, move |call| {
+        let fits = call.event.text_at("/tool_input/command").is_some_and(|it| it.contains(text));
+        let answer = if fits { answer.clone() } else { Answer::default() };
+        async move { Ok(answer) }
+    })
+    .awaits(true)
+}
+
+#[tokio::test]
+async fn every_event_of_a_turn_fires_in_its_order() {
+    let ran = Session::new(calls(&["ls"]), Vec::new()).run().await;
+    assert_eq!(
+        ran.events(),
+        [
+            "session:start",
+            "user:prompt_submit",
+            "session:message",
+            "llm:pre_request",
+            "llm:stream_start",
+            "llm:stream_end",
+            "llm:post_response",
+            "session:message",
+            "tool:pre_execute",
+            "permission:check",
+            "permission:granted",
+            "tool:post_execute",
+            "session:message",
+            "llm:pre_request",
+            "llm:stream_start",
+            "llm:stream_end",
+            "llm:post_response",
+            "session:message",
+            "session:stop",
+            "session:notification",
+            "session:end",
+        ]
+    );
+    assert_eq!(ran.end.status, AgentStatus::Completed);
+    assert_eq!((ran.end.text.as_str(), ran.end.turns), ("done", 2));
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn events_carry_their_fields() {
+    let ran = Session::new(calls(&["ls"]), Vec::new()).run().await;
+    for (event, fields) in [
+        ("user:prompt_submit", json!({ "prompt": "go", "permission_mode": "bypassPermissions" })),
+        ("session:message", json!({ "role": "user", "message_count": 1 })),
+        ("llm:pre_request", json!({ "model": "m", "message_count": 1, "attempt": 1 })),
+        ("llm:post_response", json!({ "model": "m", "attempt": 1 })),
+        ("tool:pre_execute", json!({ "tool_name": "bash", "tool_input": { "command": "ls" } })),
+        ("permission:check", json!({ "permission_level": "allow" })),
+        ("tool:post_execute", json!({ "tool_response": { "stdout": "ran ls" }, "duration_ms": 0 })),
+        ("session:stop", json!({ "reason": "completed", "last_assistant_message": "done" })),
+        ("session:end", json!({ "reason": "completed", "session_id": "session-1" })),
+    ] {
+        let data = &ran.of(event).data;
+        for (field, value) in fields.as_object().expect("fields") {
+            assert_eq!(data.get(field), Some(value), "{event} {field}: {data:?}");
+        }
+        assert_eq!(data["transcript_path"], "/t.jsonl", "{event}");
+    }
+    assert!(ran.of("llm:stream_end").data["tokens"].as_u64().is_some_and(|tokens| tokens > 0));
+    let id = &ran.of("tool:pre_execute").data["tool_use_id"];
+    assert_eq!(id, &ran.of("tool:post_execute").data["tool_use_id"]);
+}
+
+#[tokio::test]
+async fn a_denied_call_does_not_run_and_the_model_reads_why() {
+    let deny = on_command("tool:pre_execute:bash", "sudo", Answer::deny("no sudo"));
+    let ran = Session::new(calls(&["sudo ls", "ls"]), vec![deny]).run().await;
+    let results = ran.results();
+    assert_eq!(results[0].1, "This call was denied: no sudo");
+    assert!(results[0].2 && !results[1].2);
+    assert_eq!(results[1].1, "ran ls");
+    assert_eq!(ran.of("permission:denied").data["reason"], "no sudo");
+    assert_eq!(ran.end.denials.len(), 1);
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn rewritten_input_is_what_runs_and_what_is_recorded() {
+    let rewrite = on("tool:pre_execute", Answer::rewrite(json!({ "command": "ls -l" })));
+    let ran = Session::new(calls(&["ls"]), vec![rewrite]).run().await;
+    assert_eq!(ran.results()[0].1, "ran ls -l");
+    assert_eq!(ran.of("permission:check").data["tool_input"], json!({ "command": "ls -l" }));
+    assert_eq!(ran.of("tool:post_execute").data["tool_input"], json!({ "command": "ls -l" }));
+}
+
+#[tokio::test]
+async fn a_rewrite_that_does_not_fit_the_tool_denies_the_call() {
+    let rewrite = on("tool:pre_execute", Answer::rewrite(json!({ "cmd": "ls" })));
+    let ran = Session::new(calls(&["ls"]), vec![rewrite]).run().await;
+    let (_, text, is_error) = &ran.results()[0];
+    assert!(is_error & text.starts_with("A hook rewrote the input of this call"), "{text}");
+    assert!(!ran.events().contains(&"tool:post_execute"));
+}
+
+#[tokio::test]
+async fn contexts_reach_the_next_request_once() {
+    let hooks = vec![
+        on("session:start", Answer::context("from the start")),
+        on("tool:post_execute", Answer::context("from the tool")),
+    ];
+    let ran = Session::new(calls(&["ls"]), hooks).run().await;
+    let texts = ran.user_texts();
+    assert_eq!(texts[0], "go\nFrom a hook:\nfrom the start");
+    assert_eq!(texts[1], "From a hook:\nfrom the tool");
+    assert_eq!(texts.len(), 2);
+}
+
+#[tokio::test]
+async fn a_blocked_prompt_sends_nothing() {
+    let block = on("user:prompt_submit", Answer::deny("not now").with_message("for the user"));
+    let ran = Session::new(said("x"), vec![block]).run().await;
+    assert_eq!(ran.end.status, AgentStatus::PromptBlocked("not now".into()));
+    assert!(!ran.events().contains(&"llm:pre_request"));
+    assert_eq!(ran.of("session:end").data["reason"], "blocked");
+    assert_eq!(ran.told, ["for the user"]);
+}
+
+#[tokio::test]
+async fn a_blocked_request_ends_the_session_and_answers_open_calls() {
+    let second = Hook::on("llm:pre_request", |call| {
+        let later = call.event.data["message_count"].as_u64().is_some_and(|count| count > 1);
+        async move { Ok(if later { Answer::deny("too dear") } else { Answer::default() }) }
+    });
+    let ran = Session::new(calls(&["ls"]), vec![second]).run().await;
+    assert_eq!(ran.end.status, AgentStatus::RequestBlocked("too dear".into()));
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn a_blocked_stop_goes_on_with_the_reason() {
+    let times = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&times);
+    let block = Hook::on("session:stop", move |_| {
+        let mut times = counted.lock().unwrap();
+        *times += 1;
+        let first = *times == 1;
+        async move { Ok(if first { Answer::deny("run the tests") } else { Answer::default() }) }
+    });
+    let turns = json!({ "turns": [
+        { "content": [{ "type": "text", "text": "one" }] },
+        { "content": [{ "type": "text", "text": "two" }] },
+    ] });
+    let ran = Session::new(turns, vec![block]).run().await;
+    assert_eq!(ran.end.text, "two");
+    assert_eq!(ran.user_texts()[1], "A hook did not let you stop: run the tests");
+    let stops: Vec<&Value> = ran
+        .seen
+        .iter()
+        .filter(|event| event.name.as_str() == "session:stop")
+        .map(|event| &event.data["stop_hook_active"])
+        .collect();
+    assert_eq!(stops, [false, true]);
+}
+
+#[tokio::test]
+async fn continue_false_ends_the_session_and_no_call_starts() {
+    let stop = on_command("tool:pre_execute", "second", Answer::stop("enough"));
+    let ran = Session::new(calls(&["first", "second", "third"]), vec![stop]).run().await;
+    assert_eq!(ran.end.status, AgentStatus::EndedByHook("enough".into()));
+    assert_eq!(ran.results().len(), 3);
+    assert!(ran.results().iter().all(|(_, text, _)| text.contains("not started")));
+    assert!(!ran.events().contains(&"tool:post_execute"));
+    assert!(!ran.events().contains(&"session:stop"));
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn what_hooks_do_to_a_result_is_done() {
+    let updated = Answer { updated_output: Some(json!("replaced")), ..Answer::default() };
+    let hooks = vec![
+        on_command("tool:post_execute", "one", updated),
+        on_command("tool:post_execute", "two", Answer::deny("wrong format")),
+    ];
+    let ran = Session::new(calls(&["one", "two"]), hooks).run().await;
+    assert_eq!(ran.results()[0].1, "replaced");
+    assert_eq!(ran.results()[1].1, "ran two");
+    assert_eq!(ran.user_texts()[1], "From a hook:\nwrong format");
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_do_its_work_is_an_error() {
+    let ran = Session::new(calls(&["fail"]), Vec::new()).run().await;
+    let error = ran.of("tool:error");
+    assert_eq!(error.data["error"], "no");
+    assert_eq!(error.data["is_interrupt"], false);
+    assert_eq!(ran.results()[0], (ran.results()[0].0.clone(), "no".to_owned(), true));
+}
+
+#[tokio::test]
+async fn an_unknown_tool_and_an_input_against_its_schema_are_answered() {
+    let turns = json!({ "turns": [{ "content": [
+        { "type": "tool_use", "name": "fly", "input": {} },
+        { "type": "tool_use", "name": "bash", "input": { "cmd": "ls" } },
+    ] }] });
+    let ran = Session::new(turns, Vec::new()).run().await;
+    let results = ran.results();
+    assert_eq!(results[0].1, "There is no tool `fly`. The tools are: bash.");
+    assert!(results[1].1.starts_with("The input of this call is invalid: "), "{results:?}");
+    assert!(!ran.events().contains(&"tool:pre_execute"));
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn a_question_without_anyone_to_ask_is_a_denial() {
+    let mut session = Session::new(calls(&["ls"]), Vec::new());
+    session.agent.permissions.mode = PermissionMode::Default;
+    let ran = session.run().await;
+    let (_, text, _) = &ran.results()[0];
+    assert!(text.ends_with("; no one can be asked here"), "{text}");
+    let events = ran.events();
+    assert!(events.contains(&"permission:prompt") && events.contains(&"permission:denied"));
+}
+
+#[tokio::test]
+async fn the_user_answers_questions() {
+    for (reply, expected) in [
+        (UserReply::Yes, "ran ls"),
+        (UserReply::No(None), "This call was denied: the user does not permit it"),
+        (
+            UserReply::No(Some("use find".into())),
+            "This call was denied: the user does not permit it: use find",
+        ),
+    ] {
+        let mut session = Session::new(calls(&["ls"]), Vec::new());
+        session.agent.permissions.mode = PermissionMode::Default;
+        session.agent.user = Arc::new(User(Some(reply)));
+        let ran = session.run().await;
+        assert_eq!(ran.results()[0].1, expected);
+        let shown = ran.of("session:notification");
+        assert_eq!(shown.data["notification_type"], "permission_prompt");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_answers_in_place_of_the_user_and_changes_rules_for_the_session() {
+    let rules = json!([
+        { "type": "addRules", "rules": [{ "toolName": "bash", "ruleContent": "ls *" }],
+          "behavior": "allow", "destination": "session" },
+        { "type": "setMode", "mode": "plan", "destination": "userSettings" },
+    ]);
+    let allow = Answer { updated_permissions: Some(rules), ..Answer::allow() };
+    let mut session = Session::new(calls(&["ls", "ls -l"]), vec![on("permission:prompt", allow)]);
+    session.agent.permissions.mode = PermissionMode::Default;
+    let ran = session.run().await;
+    assert!(ran.results().iter().all(|(_, _, is_error)| !is_error), "{:?}", ran.results());
+    let prompts = ran.events().iter().filter(|name| **name == "permission:prompt").count();
+    assert_eq!(prompts, 1, "the second call has a rule");
+    assert_eq!(
+        ran.told,
+        ["a hook's change of permissions has the destination `userSettings`; only `session` is \
+          possible"]
+    );
+}
+
+#[tokio::test]
+async fn no_hook_gets_past_a_deny_rule() {
+    let hooks =
+        vec![on("tool:pre_execute", Answer::allow()), on("permission:prompt", Answer::allow())];
+    let mut session = Session::new(calls(&["rm x"]), hooks);
+    session.agent.permissions.deny = vec![Rule::parse("bash(rm *)", None).expect("a rule")];
+    let ran = session.run().await;
+    assert_eq!(
+        ran.results()[0].1,
+        "This call was denied: the permission rule `bash(rm *)` denies it"
+    );
+    assert_eq!(ran.of("permission:denied").data["permission_rule"], "bash(rm *)");
+}
+
+#[tokio::test]
+async fn a_cancelled_session_ends_its_tools_and_fires_the_end() {
+    let session = Session::new(calls(&["wait", "ls"]), Vec::new());
+    let cancel = CancellationToken::new();
+    let (running, token) = (Arc::clone(&session.running), cancel.clone());
+    let canceller = tokio::spawn(async move {
+        running.notified().await;
+        token.cancel();
+    });
+    let ran = session.run_until(cancel).await;
+    canceller.await.expect("ended");
+    assert_eq!(ran.end.status, AgentStatus::Interrupted);
+    assert_eq!(ran.of("tool:error").data["is_interrupt"], true);
+    let events = ran.events();
+    let end = &events[events.len() - 4..];
+    assert_eq!(end, ["user:interrupt", "session:stop", "session:notification", "session:end"]);
+    assert_eq!(ran.of("session:stop").data["reason"], "interrupted");
+    assert_eq!(ran.results()[0].1, "cut off");
+    ran.assert_valid();
+}
+
+#[tokio::test]
+async fn an_answer_that_fails_is_tried_again_and_hooks_see_every_attempt() {
+    tokio::time::pause();
+    let turns = json!({ "turns": [
+        { "error": { "status": 529 } },
+        { "error": { "status": 429, "retry_after": "7" } },
+        { "content": [{ "type": "text", "text": "done" }] },
+    ] });
+    let began = tokio::time::Instant::now();
+    let ran = Session::new(turns, Vec::new()).run().await;
+    assert_eq!(ran.end.status, AgentStatus::Completed);
+    let attempts: Vec<u64> = ran
+        .seen
+        .iter()
+        .filter(|event| event.name.as_str() == "llm:pre_request")
+        .filter_map(|event| event.data["attempt"].as_u64())
+        .collect();
+    assert_eq!(attempts, [1, 2, 3]);
+    assert_eq!(began.elapsed().as_secs(), 8, "one second, then what the server named");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_for_good_ends_the_session() {
+    let turns = json!({ "turns": [{ "error": { "status": 401 } }] });
+    let ran = Session::new(turns, Vec::new()).run().await;
+    assert!(matches!(ran.end.status, AgentStatus::ModelFailed(_)), "{:?}", ran.end.status);
+    assert_eq!(ran.of("session:stop").data["reason"], "error");
+    assert!(ran.of("session:end").data["error"].is_string());
+}
+
+#[tokio::test]
+async fn the_limit_on_turns_ends_the_session() {
+    let mut session = Session::new(calls(&["ls"]), Vec::new());
+    session.agent.max_turns = 1;
+    let ran = session.run().await;
+    assert_eq!(ran.end.status, AgentStatus::MaxTurns);
+    assert_eq!(ran.of("session:end").data["reason"], "max_turns");
+    ran.assert_valid();
+}

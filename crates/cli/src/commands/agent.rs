@@ -1,0 +1,178 @@
+//! `hookwright agent`: the built-in agent, in which every hook of an agent's life fires and is obeyed.
+//!
+//! | module | does |
+//! |---|---|
+//! | `assembly` | puts the session together: hooks, model, tools, permissions |
+//! | `output` | what leaves on standard output, in one of three formats |
+//! | `terminal_user` | asks a person on the terminal |
+
+mod assembly;
+mod output;
+mod terminal_user;
+
+use std::io::{self, IsTerminal, Read};
+
+use clap::{Args, ValueEnum};
+use hookwright_agent::agent::{AgentEnd, AgentStart, AgentStatus};
+use hookwright_agent::permissions::PermissionMode;
+use tokio_util::sync::CancellationToken;
+
+use self::assembly::AgentSession;
+use crate::config_files::ConfigOptions;
+use crate::error::{AgentFailure, Failure, model_help};
+use crate::exit_code;
+use crate::host::runtime;
+use crate::interrupts::Interrupts;
+use crate::screen::Screen;
+use crate::text::visible;
+
+/// A prompt that is longer is no prompt but a file, which the agent can read itself.
+const PROMPT_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Requests to the model without `--max-turns`. An agent that needs more has lost its way.
+const TURNS_MAX: u32 = 200;
+
+/// Run the built-in agent: every hook of an agent's life fires and is obeyed
+///
+/// Sends the prompt to a model and runs the tools that it calls, until it has finished. Hooks of all
+/// files that are found run at every event (`hookwright events`); the files have to be trusted first
+/// (`hookwright trust`). Rules under `permissions:` decide what the tools may do. With
+/// `--model scripted:FILE` no key is needed: the file says what the model answers. Exits with 0 when
+/// the work is done, 2 if a hook blocked the prompt or a request, 3 if a hook ended the session, 5 if
+/// the model failed or a limit was reached, 130 if it was interrupted, and 1 otherwise.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArguments {
+    /// What the agent is to do; without it, standard input is read
+    #[arg(short, long, value_name = "PROMPT")]
+    prompt: Option<String>,
+
+    /// The model: a name, or scripted:FILE
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// What is printed on standard output
+    #[arg(long = "output-format", visible_alias = "output", value_enum, default_value_t)]
+    output: OutputFormat,
+
+    /// How calls are judged that no rule decides
+    #[arg(long, value_name = "MODE", default_value = "default", value_parser = modes())]
+    permission_mode: PermissionMode,
+
+    /// Requests to the model, at most
+    #[arg(long, value_name = "NUMBER", default_value_t = TURNS_MAX)]
+    max_turns: u32,
+
+    /// Fire session:setup first, with the trigger init
+    #[arg(long, conflicts_with = "maintenance")]
+    init: bool,
+
+    /// Fire session:setup first, with the trigger maintenance
+    #[arg(long)]
+    maintenance: bool,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+/// What is printed on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// What the model said last
+    #[default]
+    Text,
+    /// One JSON value at the end
+    Json,
+    /// One JSON value a line, while it happens
+    StreamJson,
+}
+
+fn modes() -> impl clap::builder::TypedValueParser<Value = PermissionMode> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::name))
+        .map(|name| PermissionMode::named(&name).expect("clap lets no other name pass"))
+}
+
+pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, Failure> {
+    let prompt = match &arguments.prompt {
+        Some(prompt) => prompt.clone(),
+        None => read_prompt()?,
+    };
+    if prompt.trim().is_empty() {
+        return Err(AgentFailure::NoPrompt.into());
+    }
+    let session = match AgentSession::assemble(arguments, screen)? {
+        Ok(session) => session,
+        Err(code) => return Ok(code),
+    };
+    let setup = match (arguments.init, arguments.maintenance) {
+        (true, _) => Some("init"),
+        (_, true) => Some("maintenance"),
+        _ => None,
+    };
+    let start = AgentStart { prompt: &prompt, setup };
+    let runtime = runtime()?;
+    runtime.block_on(run(session, start, screen))
+}
+
+fn read_prompt() -> Result<String, AgentFailure> {
+    if io::stdin().is_terminal() {
+        return Err(AgentFailure::NoPrompt);
+    }
+    let mut prompt = String::new();
+    let read = io::stdin().lock().take(PROMPT_BYTES_MAX + 1).read_to_string(&mut prompt);
+    match read {
+        Ok(bytes) if bytes as u64 > PROMPT_BYTES_MAX => {
+            let cause = io::Error::other("it is longer than 1 MiB");
+            Err(AgentFailure::PromptUnreadable { cause })
+        }
+        Ok(_) => Ok(prompt),
+        Err(cause) => Err(AgentFailure::PromptUnreadable { cause }),
+    }
+}
+
+async fn run(session: AgentSession, start: AgentStart<'_>, screen: &Screen) -> Result<u8, Failure> {
+    let AgentSession { agent, engine, output } = session;
+    let cancel = CancellationToken::new();
+    let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+    let first = || {
+        screen.talk("interrupted: ending the agent (interrupt again to exit at once)\n");
+        cancel.cancel();
+    };
+    output.begin();
+    let end = interrupts.or_else(&first, agent.run(start, &cancel)).await;
+    let waiting_for = engine.in_background();
+    if !waiting_for.is_empty() {
+        screen.talk(&crate::render::human::waiting_for(&waiting_for));
+        interrupts.or_else(&|| engine.interrupt(), engine.settle()).await;
+    }
+    output.end(&end)?;
+    say_why(&end.status, screen);
+    Ok(exit_code_of(&end))
+}
+
+/// Says on the screen why the session ended, unless its work is done.
+fn say_why(status: &AgentStatus, screen: &Screen) {
+    let text = match status {
+        AgentStatus::Completed | AgentStatus::Interrupted => return,
+        AgentStatus::PromptBlocked(reason) => format!("a hook blocked the prompt: {reason}"),
+        AgentStatus::RequestBlocked(reason) => format!("a hook blocked a request: {reason}"),
+        AgentStatus::EndedByHook(reason) => format!("a hook ended the session: {reason}"),
+        AgentStatus::ModelFailed(error) => {
+            format!("the model failed: {}\nhelp: {}", error.reason, model_help(error.kind))
+        }
+        AgentStatus::MaxTurns => {
+            "the limit on turns was reached\nhelp: raise it with `--max-turns`".to_owned()
+        }
+    };
+    screen.talk(&format!("{}\n", visible(&text)));
+}
+
+fn exit_code_of(end: &AgentEnd) -> u8 {
+    match end.status {
+        AgentStatus::Completed => exit_code::GO_ON,
+        AgentStatus::PromptBlocked(_) | AgentStatus::RequestBlocked(_) => exit_code::BLOCK,
+        AgentStatus::EndedByHook(_) => exit_code::ABORT,
+        AgentStatus::ModelFailed(_) | AgentStatus::MaxTurns => exit_code::FAILED,
+        AgentStatus::Interrupted => exit_code::INTERRUPTED,
+    }
+}

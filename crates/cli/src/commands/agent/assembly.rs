@@ -1,0 +1,230 @@
+//! [`AgentSession`]: everything that a session of the built-in agent is made of, put together from
+//! files, environment and arguments.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_agent::agent::BuiltInAgent;
+use hookwright_agent::hooks::{AgentHooks, SessionFacts};
+use hookwright_agent::model::Model;
+use hookwright_agent::model::anthropic::{
+    AnthropicModel, AnthropicSettings, ApiKey, DEFAULT_MODEL,
+};
+use hookwright_agent::model::scripted::ScriptedModel;
+use hookwright_agent::permissions::{Permissions, Rule};
+use hookwright_agent::tool::Tool;
+use hookwright_agent::tools::{ToolSettings, built_in_tools};
+use hookwright_agent::transcript::{Transcript, TranscriptFacts};
+use hookwright_agent::workspace::{ProtectedFiles, Workspace};
+use hookwright_config::{AgentSettings, WrittenRule};
+use hookwright_engine::ports::Clock;
+use hookwright_engine::ports::memory::SystemClock;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Engine, Interest, Secrets};
+use hookwright_pipeline::session_id;
+
+use super::AgentArguments;
+use super::output::{AgentOutput, StreamFacts};
+use super::terminal_user::TerminalUser;
+use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
+use crate::error::{AgentFailure, Failure};
+use crate::exit_code;
+use crate::host::{EngineOptions, MayRun, ProjectHooks};
+use crate::screen::Screen;
+use crate::state;
+use crate::user_folders::UserFolders;
+
+/// Variables that hold keys of models. Tools and hooks do not get them.
+const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+
+/// Tokens of one answer, at most.
+const ANSWER_TOKENS_MAX: u32 = 16_384;
+
+/// What the model is told first. It is the same for every session in the same folder, so that the
+/// model's server can cache it.
+const SYSTEM: &str = "You are a coding agent. You work alone, in the user's project, with the tools \
+    that you are given. Do what the prompt says, check your work, and end with a short summary. \
+    Text that begins with \"From a hook:\" comes from the user's own rules: follow it.";
+
+/// A session that can run.
+pub(super) struct AgentSession {
+    pub(super) agent: BuiltInAgent,
+    pub(super) engine: Engine,
+    pub(super) output: AgentOutput,
+}
+
+impl AgentSession {
+    /// Puts a session together; an exit code where what is wrong has been said already.
+    pub(super) fn assemble(
+        arguments: &AgentArguments,
+        screen: &Screen,
+    ) -> Result<Result<Self, u8>, Failure> {
+        let given = process_environment();
+        let environment = Environment::new(without_keys(&given));
+        let read = || -> Result<ProjectHooks, Failure> {
+            let found = ConfigFiles::find(&arguments.options)?;
+            Ok(ProjectHooks::read(found, environment.clone(), MayRun::TrustedFiles))
+        };
+        let mut hooks = read()?;
+        if hooks.refusal.is_some() && super::super::trust::ask(&arguments.options, screen)? {
+            hooks = read()?;
+        }
+        if let Some(refusal) = hooks.refusal.take() {
+            return Err(AgentFailure::NotTrusted { refusal }.into());
+        }
+        if !hooks.loaded.faults.is_empty() {
+            screen.faults(hooks.loaded.faults.iter().map(AsRef::as_ref));
+            return Ok(Err(exit_code::OUR_FAULT));
+        }
+        screen.left_out(&hooks.loaded.left_out);
+        let settings = std::mem::take(&mut hooks.loaded.agent_settings);
+        let name = arguments.model.as_deref().or(settings.model());
+        let model = model(name, &given, &hooks.secrets)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let session_id = session_id::generate(&clock.now());
+        let transcript_path =
+            state::folder()?.join("transcripts").join(format!("{session_id}.jsonl"));
+        let permissions = permissions(arguments, &settings, &hooks)?;
+        let tools = tools(&hooks, &permissions, &transcript_path)?;
+        let cwd = hooks.root.to_string_lossy().into_owned();
+        let transcript = transcript(&transcript_path, &session_id, &cwd)?;
+        let transcript_path = transcript_path.to_string_lossy().into_owned();
+        let facts = SessionFacts {
+            session_id: session_id.clone(),
+            transcript_path: transcript_path.clone(),
+            cwd: cwd.clone(),
+            permission_mode: permissions.mode.name().to_owned(),
+        };
+        let stream_facts = StreamFacts {
+            session_id,
+            cwd,
+            model: model.name().to_owned(),
+            permission_mode: permissions.mode.name(),
+            tools: tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+            transcript_path,
+        };
+        let engine = hooks.engine(EngineOptions::default());
+        let output = AgentOutput::new(arguments.output, stream_facts, transcript, clock);
+        let observer = output.clone();
+        let observer = move |event: &hookwright_events::RunEvent| observer.see_run_event(event);
+        engine.observe(Interest::Everything, Arc::new(observer));
+        let agent = BuiltInAgent {
+            model,
+            tools,
+            hooks: AgentHooks::new(engine.clone(), facts),
+            permissions,
+            user: Arc::new(TerminalUser::find()),
+            audience: Box::new(output.clone()),
+            system: SYSTEM.to_owned(),
+            max_turns: arguments.max_turns,
+            max_tokens: ANSWER_TOKENS_MAX,
+        };
+        Ok(Ok(Self { agent, engine, output }))
+    }
+}
+
+fn without_keys(given: &Environment) -> Vec<(OsString, OsString)> {
+    let all = given.for_agents().iter();
+    all.filter(|(name, _)| !KEYS.iter().any(|key| name == key)).cloned().collect()
+}
+
+/// The model that a name means, or the one that there is a key for.
+fn model(
+    name: Option<&str>,
+    environment: &Environment,
+    secrets: &Secrets,
+) -> Result<Arc<dyn Model>, Failure> {
+    if let Some(path) = name.and_then(|name| name.strip_prefix("scripted:")) {
+        return scripted(Path::new(path));
+    }
+    let given =
+        |name: &str| environment.text(name).or_else(|| secrets.get(name)).map(str::to_owned);
+    let key = given(KEYS[0]).filter(|key| !key.trim().is_empty());
+    let Some(key) = key else { return Err(AgentFailure::NoModel.into()) };
+    let settings = AnthropicSettings {
+        model: name.unwrap_or(DEFAULT_MODEL).to_owned(),
+        key: ApiKey::new(&key),
+        base_url: given("ANTHROPIC_BASE_URL"),
+        allow_http: false,
+        environment: environment.clone(),
+    };
+    let model = AnthropicModel::new(settings).map_err(AgentFailure::Client)?;
+    Ok(Arc::new(model))
+}
+
+fn scripted(path: &Path) -> Result<Arc<dyn Model>, Failure> {
+    let failed = |cause: String| AgentFailure::Script { path: path.to_owned(), cause };
+    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let name = format!("scripted:{}", path.display());
+    let model = ScriptedModel::parse(name, &text).map_err(|fault| failed(fault.to_string()))?;
+    Ok(Arc::new(model))
+}
+
+fn permissions(
+    arguments: &AgentArguments,
+    settings: &AgentSettings,
+    hooks: &ProjectHooks,
+) -> Result<Permissions, Failure> {
+    let home = UserFolders::current().home.clone();
+    let read = |rules: &[WrittenRule]| -> Result<Vec<Rule>, Failure> {
+        let rules = rules.iter().map(|rule| {
+            Rule::parse(&rule.text, home.as_deref()).map_err(|cause| {
+                let place = format!("{}:{}", rule.source.path.display(), rule.place.line);
+                AgentFailure::Rule { place, rule: rule.text.clone(), cause }.into()
+            })
+        });
+        rules.collect()
+    };
+    Ok(Permissions {
+        mode: arguments.permission_mode,
+        allow: read(&settings.allow)?,
+        ask: read(&settings.ask)?,
+        deny: read(&settings.deny)?,
+        workspace: fs::canonicalize(&hooks.root).unwrap_or_else(|_| hooks.root.clone()),
+    })
+}
+
+fn tools(
+    hooks: &ProjectHooks,
+    permissions: &Permissions,
+    transcript: &Path,
+) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let not_there = |cause: String| Failure::NoSuchFolder {
+        folder: hooks.root.clone(),
+        cause: std::io::Error::other(cause),
+    };
+    let mut protected: Vec<PathBuf> =
+        hooks.files.iter().map(|file| file.file().path.clone()).collect();
+    protected.push(transcript.to_owned());
+    protected.push(state::folder()?);
+    protected.extend(UserFolders::current().config());
+    let protected = ProtectedFiles::new(protected, PROTECTED_ENDINGS)
+        .map_err(|error| not_there(error.to_string()))?;
+    // A rule that permits a path outside of the workspace makes its folder reachable.
+    let outside = permissions.allow.iter().filter_map(Rule::outside_folder);
+    let outside: Vec<PathBuf> = outside.filter(|path| path.is_dir()).map(Path::to_owned).collect();
+    let workspace = Workspace::open(&hooks.root, &outside, protected)
+        .map_err(|error| not_there(error.to_string()))?;
+    let shell = ["/bin/bash", "/usr/bin/bash"].into_iter().find(|path| Path::new(path).exists());
+    let settings = ToolSettings {
+        workspace,
+        shell: shell.unwrap_or("/bin/sh").into(),
+        environment: Arc::clone(hooks.environment.for_agents()),
+    };
+    Ok(built_in_tools(settings))
+}
+
+fn transcript(path: &Path, session_id: &str, cwd: &str) -> Result<Transcript, Failure> {
+    let failed = |cause| AgentFailure::Transcript { path: path.to_owned(), cause };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let facts = TranscriptFacts {
+        session_id: session_id.to_owned(),
+        cwd: cwd.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(Transcript::create(path, facts).map_err(failed)?)
+}

@@ -1,0 +1,311 @@
+//! [`AgentOutput`]: what leaves on standard output while the agent works and at its end, and the
+//! transcript beside it.
+//!
+//! Nothing that a model, a tool or a hook wrote reaches a terminal raw. In `stream-json` lines are
+//! handed to a thread of their own: a reader that is slow or gone holds up no hook.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use hookwright_agent::agent::{AgentEnd, AgentStatus, Audience, News};
+use hookwright_agent::hook_stream::HookStream;
+use hookwright_agent::tool::ToolEnd;
+use hookwright_agent::transcript::{Transcript, assistant_message};
+use hookwright_engine::ports::Clock;
+use hookwright_events::RunEvent;
+use serde_json::{Value, json};
+
+use super::OutputFormat;
+use crate::error::Failure;
+use crate::screen::Screen;
+use crate::text::visible;
+
+/// Lines that wait for a slow reader. Beyond them lines are left out, and counted.
+const LINES_WAITING_MAX: usize = 4096;
+
+/// What every line of the stream says about the session.
+#[derive(Debug, Clone)]
+pub(super) struct StreamFacts {
+    pub(super) session_id: String,
+    pub(super) cwd: String,
+    pub(super) model: String,
+    pub(super) permission_mode: &'static str,
+    pub(super) tools: Vec<String>,
+    pub(super) transcript_path: String,
+}
+
+/// Standard output, the transcript, and who else looks on.
+#[derive(Clone)]
+pub(super) struct AgentOutput {
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    format: OutputFormat,
+    facts: StreamFacts,
+    lines: Option<Lines>,
+    hooks: HookStream,
+    transcript: Transcript,
+    transcript_failed: bool,
+    clock: Arc<dyn Clock>,
+    began: Instant,
+    messages: u64,
+}
+
+/// Lines on their way to standard output.
+struct Lines {
+    sender: SyncSender<String>,
+    writer: JoinHandle<io::Result<()>>,
+    left_out: u64,
+}
+
+impl AgentOutput {
+    pub(super) fn new(
+        format: OutputFormat,
+        facts: StreamFacts,
+        transcript: Transcript,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let hooks = HookStream::new(&facts.session_id);
+        let lines = (format == OutputFormat::StreamJson).then(Lines::start);
+        let (transcript_failed, messages) = (false, 0);
+        let began = Instant::now();
+        let shared = Shared {
+            format,
+            facts,
+            lines,
+            hooks,
+            transcript,
+            transcript_failed,
+            clock,
+            began,
+            messages,
+        };
+        Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first line of the stream.
+    pub(super) fn begin(&self) {
+        let mut shared = self.shared();
+        let facts = shared.facts.clone();
+        shared.emit(json!({
+            "type": "system",
+            "subtype": "init",
+            "cwd": facts.cwd,
+            "session_id": facts.session_id,
+            "tools": facts.tools,
+            "mcp_servers": [],
+            "model": facts.model,
+            "permissionMode": facts.permission_mode,
+            "transcript_path": facts.transcript_path,
+        }));
+    }
+
+    /// Is shown the run events of hooks.
+    pub(super) fn see_run_event(&self, event: &RunEvent) {
+        let mut shared = self.shared();
+        if shared.lines.is_none() {
+            return;
+        }
+        let elapsed = shared.began.elapsed();
+        for message in shared.hooks.messages(event, elapsed) {
+            shared.emit(message);
+        }
+    }
+
+    /// The result, and the end of the stream.
+    pub(super) fn end(&self, end: &AgentEnd) -> Result<(), Failure> {
+        let mut shared = self.shared();
+        let record = shared.result(end);
+        match shared.format {
+            OutputFormat::Text if end.text.is_empty() => Ok(()),
+            OutputFormat::Text => Screen.result(&format!("{}\n", visible(&end.text))),
+            OutputFormat::Json => Screen.json_line(&record),
+            OutputFormat::StreamJson => {
+                shared.emit(record);
+                let lines = shared.lines.take();
+                drop(shared);
+                lines.map_or(Ok(()), Lines::finish)
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn emit(&mut self, mut message: Value) {
+        let Some(lines) = &mut self.lines else { return };
+        self.messages += 1;
+        if message["session_id"].is_null() {
+            message["session_id"] = self.facts.session_id.as_str().into();
+        }
+        if message["uuid"].is_null() {
+            let id = hookwright_agent::hook_stream::uuid(&(
+                &self.facts.session_id,
+                "stream",
+                self.messages,
+            ));
+            message["uuid"] = id.into();
+        }
+        lines.push(&message);
+    }
+
+    fn record(&mut self, write: impl FnOnce(&mut Transcript, &str) -> io::Result<()>) {
+        let now = self.clock.now();
+        if let Err(error) = write(&mut self.transcript, &now)
+            && !std::mem::replace(&mut self.transcript_failed, true)
+        {
+            let place = self.transcript.path().display().to_string();
+            Screen.talk(&format!(
+                "warning: {}: the transcript cannot be written, and lacks lines: {error}\n",
+                visible(&place)
+            ));
+        }
+    }
+
+    fn result(&self, end: &AgentEnd) -> Value {
+        let subtype = match end.status {
+            AgentStatus::Completed => "success",
+            AgentStatus::MaxTurns => "error_max_turns",
+            _ => "error_during_execution",
+        };
+        let denials = end.denials.iter().map(|call| {
+            json!({ "tool_name": call.tool, "tool_use_id": call.id, "tool_input": call.input })
+        });
+        json!({
+            "type": "result",
+            "subtype": subtype,
+            "is_error": end.status != AgentStatus::Completed,
+            "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "num_turns": end.turns,
+            "result": end.text,
+            "stop_reason": end.status.reason(),
+            "error": end.status.error(),
+            "session_id": self.facts.session_id,
+            "usage": end.usage,
+            "permission_denials": denials.collect::<Vec<_>>(),
+            "transcript_path": self.facts.transcript_path,
+        })
+    }
+
+    fn talk(&mut self, text: &str) {
+        Screen.talk(&format!("{}\n", visible(text)));
+    }
+}
+
+impl Audience for AgentOutput {
+    fn see(&mut self, news: News<'_>) {
+        let mut shared = self.shared();
+        match news {
+            News::Stream(event) => shared.emit(json!({ "type": "stream_event", "event": event })),
+            News::Answer { answer, message } => {
+                shared.emit(json!({
+                    "type": "assistant", "message": assistant_message(answer, message),
+                    "parent_tool_use_id": null,
+                }));
+                shared.record(|transcript, at| transcript.assistant(answer, message, at));
+            }
+            News::UserMessage { message, results } => {
+                shared.emit(json!({
+                    "type": "user", "message": message, "parent_tool_use_id": null,
+                }));
+                shared.record(|transcript, at| transcript.user(message, results, at));
+                if shared.format == OutputFormat::Text {
+                    for result in results {
+                        shared.talk(&one_line(result));
+                    }
+                }
+            }
+            News::HookMessage(text) => {
+                shared.emit(json!({
+                    "type": "system", "subtype": "informational", "content": text,
+                    "level": "notice",
+                }));
+                shared.record(|transcript, at| transcript.notice(text, at));
+                shared.talk(text);
+            }
+            News::Notice(text) => {
+                shared.emit(json!({
+                    "type": "system", "subtype": "informational", "content": text,
+                    "level": "warning",
+                }));
+                shared.talk(&format!("note: {text}"));
+            }
+            News::Retry { error, attempt, after } => {
+                let text = format!(
+                    "attempt {attempt} failed: {}; the next one comes in {:.1} s",
+                    error.reason,
+                    after.as_secs_f64()
+                );
+                shared.emit(json!({
+                    "type": "system", "subtype": "api_retry", "attempt": attempt,
+                    "retry_delay_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+                    "error_status": error.status, "error": error.reason,
+                }));
+                shared.talk(&text);
+            }
+        }
+    }
+}
+
+/// A call, for a person who looks on.
+fn one_line(result: &hookwright_agent::agent::CallResult) -> String {
+    let what = result.input.get("command").or_else(|| result.input.get("file_path"));
+    let what = what.or_else(|| result.input.get("pattern")).and_then(Value::as_str);
+    let what = what.unwrap_or_default().lines().next().unwrap_or_default();
+    let how = match (&result.end, &result.denied) {
+        (Some(ToolEnd::Ran { .. }), _) => "ran".to_owned(),
+        (Some(ToolEnd::Failed { error, .. }), _) => {
+            format!("failed: {}", error.lines().next().unwrap_or_default())
+        }
+        (None, Some(reason)) => reason.lines().next().unwrap_or_default().to_owned(),
+        (None, None) => "not started".to_owned(),
+    };
+    format!("{}: {what}: {how}", result.tool)
+}
+
+impl Lines {
+    fn start() -> Self {
+        let (sender, receiver) = sync_channel::<String>(LINES_WAITING_MAX);
+        let writer = std::thread::spawn(move || {
+            let mut output = io::stdout().lock();
+            for line in receiver {
+                output.write_all(line.as_bytes())?;
+                output.flush()?;
+            }
+            Ok(())
+        });
+        Self { sender, writer, left_out: 0 }
+    }
+
+    /// Hands a line over, or leaves it out where too many wait.
+    fn push(&mut self, message: &Value) {
+        let line = format!("{}\n", crate::text::escaped(&message.to_string()));
+        // A reader that is gone has no use for the line.
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(line) {
+            self.left_out += 1;
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let Self { sender, writer, left_out } = self;
+        drop(sender);
+        if left_out > 0 {
+            Screen.talk(&format!(
+                "warning: {left_out} lines of the stream were left out: they were not read in time\n"
+            ));
+        }
+        match writer.join() {
+            Ok(Err(cause)) if cause.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::CannotWrite { cause })
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What can be wrong with the built-in agent, and what a person can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use hookwright_agent::model::{ModelError, ModelErrorKind};
+use hookwright_agent::permissions::RuleError;
+
+use super::{Failure, Message};
+
+/// What keeps `hookwright agent` from starting.
+#[derive(Debug)]
+pub(crate) enum AgentFailure {
+    /// There is no prompt.
+    NoPrompt,
+    /// The prompt cannot be read.
+    PromptUnreadable { cause: io::Error },
+    /// Files are not trusted, and there is no terminal. The text names them and the command to type.
+    NotTrusted { refusal: String },
+    /// No model is named, and there is no key.
+    NoModel,
+    /// The script of a scripted model cannot be used.
+    Script { path: PathBuf, cause: String },
+    /// A client for the model cannot be made.
+    Client(ModelError),
+    /// A permission rule cannot be read.
+    Rule { place: String, rule: String, cause: RuleError },
+    /// The transcript cannot be written.
+    Transcript { path: PathBuf, cause: io::Error },
+}
+
+impl From<AgentFailure> for Failure {
+    fn from(failure: AgentFailure) -> Self {
+        Failure::Agent(failure)
+    }
+}
+
+impl AgentFailure {
+    /// What a person is told.
+    pub(super) fn message(&self) -> Message {
+        let (heading, place, help) = match self {
+            AgentFailure::NoPrompt => (
+                "there is no prompt".to_owned(),
+                None,
+                "name one with `-p PROMPT`, or write it to standard input".to_owned(),
+            ),
+            AgentFailure::PromptUnreadable { cause } => (
+                format!("cannot read the prompt from standard input: {cause}"),
+                None,
+                "name it with `-p PROMPT`; a prompt is UTF-8 text of at most 1 MiB".to_owned(),
+            ),
+            AgentFailure::NotTrusted { refusal } => (
+                refusal.clone(),
+                None,
+                "nothing was started: review the files and trust them first".to_owned(),
+            ),
+            AgentFailure::NoModel => (
+                "no model is named, and there is no key for one".to_owned(),
+                None,
+                "set ANTHROPIC_API_KEY, here or in secrets.env, or try the agent without a key: \
+                 `--model scripted:FILE`"
+                    .to_owned(),
+            ),
+            AgentFailure::Script { path, cause } => (
+                format!("the script of the model cannot be used: {cause}"),
+                Some(path.display().to_string()),
+                "docs/agent.md shows what a script looks like".to_owned(),
+            ),
+            AgentFailure::Client(error) => {
+                (error.reason.clone(), None, model_help(error.kind).to_owned())
+            }
+            AgentFailure::Rule { place, rule, cause } => (
+                format!("the permission rule `{rule}` cannot be read: {cause}"),
+                Some(place.clone()),
+                "write a tool, or a tool with a pattern: `bash(git push *)`, `edit(src/**)`"
+                    .to_owned(),
+            ),
+            AgentFailure::Transcript { path, cause } => (
+                format!("cannot create the transcript: {cause}"),
+                Some(path.display().to_string()),
+                "free disk space or fix the folder's permissions".to_owned(),
+            ),
+        };
+        Message { heading, place, help }
+    }
+}
+
+/// What to do when a model does not answer.
+pub(crate) fn model_help(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::NoKey => "set ANTHROPIC_API_KEY, here or in secrets.env",
+        ModelErrorKind::Unauthorised => "check ANTHROPIC_API_KEY: the server refuses it",
+        ModelErrorKind::UnknownModel => "check `--model` and `model:` in hookwright.yaml",
+        ModelErrorKind::Unreachable => "check the network and ANTHROPIC_BASE_URL, and try again",
+        ModelErrorKind::Tls => {
+            "check ANTHROPIC_BASE_URL: its certificate is not trusted on this machine"
+        }
+        ModelErrorKind::BadAddress => "fix ANTHROPIC_BASE_URL, or unset it",
+        ModelErrorKind::RateLimited => "wait, or use a key with a higher limit",
+        ModelErrorKind::Overloaded => "the server has too much to do: try again later",
+        ModelErrorKind::Refused => "the server's words say what it refuses; fix that",
+        ModelErrorKind::NotUnderstood => {
+            "check ANTHROPIC_BASE_URL: what answers there does not speak the Messages API"
+        }
+        ModelErrorKind::TooLarge => "the answer is larger than the limit: ask for less",
+    }
+}

@@ -1,0 +1,54 @@
+//! [`AgentSettings`]: `permissions`, `mcp_servers` and `model` of the files, for the built-in agent.
+
+use std::sync::Arc;
+
+use hookwright_engine::hook::{FilePlace, Layer};
+use serde_json::Value;
+
+use super::SourceFile;
+
+/// What the files say for the built-in agent. Rules and servers of all files add up.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    /// Calls that need no question.
+    pub allow: Vec<WrittenRule>,
+    /// Calls that need one.
+    pub ask: Vec<WrittenRule>,
+    /// Calls that never run.
+    pub deny: Vec<WrittenRule>,
+    /// Servers with tools, by their names, as they are written.
+    pub mcp_servers: Vec<(String, Value)>,
+    /// The model, and the layer of the file that names it.
+    model: Option<(Layer, String)>,
+}
+
+/// A permission rule, and where it is written.
+#[derive(Debug, Clone)]
+pub struct WrittenRule {
+    /// The rule.
+    pub text: String,
+    /// The file.
+    pub source: Arc<SourceFile>,
+    /// The place in it.
+    pub place: FilePlace,
+}
+
+impl AgentSettings {
+    /// The model: the project's file counts more than the one for all projects.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_ref().map(|(_, name)| name.as_str())
+    }
+
+    pub(super) fn set_model(&mut self, layer: Layer, name: &str) {
+        // A layer that is nearer to the work is smaller.
+        if self.model.as_ref().is_none_or(|(known, _)| layer < *known) {
+            self.model = Some((layer, name.to_owned()));
+        }
+    }
+
+    /// Rules, each with its kind: `allow`, `ask` or `deny`.
+    pub fn rules(&self) -> impl Iterator<Item = (&'static str, &WrittenRule)> {
+        let kinds = [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)];
+        kinds.into_iter().flat_map(|(kind, rules)| rules.iter().map(move |rule| (kind, rule)))
+    }
+}
