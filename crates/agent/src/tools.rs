@@ -3,7 +3,7 @@
 //! Inputs and responses have the fields of the tools that hook scripts are written for; recordings of the
 //! real ones are in `tests/recordings/tools`. What the model reads is our own text.
 //!
-//! File tools share one [`FileSession`]: the workspace, what was read so far, and one lock for
+//! File tools share one `FileSession`: the workspace, what was read so far, and one lock for
 //! changes. They work on a thread of their own, because file systems can be slow.
 
 mod bash;

@@ -82,6 +82,39 @@ async fn a_conversation_with_calls_and_results_is_accepted_and_the_connection_is
 }
 
 #[tokio::test]
+async fn a_complete_answer_keeps_its_connection_until_the_server_ends_the_response() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    let model = client(&url);
+    let events = "data: {\"type\": \"message_start\", \"message\": {}}\n\n\
+                  data: {\"type\": \"message_stop\"}\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    let response = format!("{head}{:x}\r\n{events}\r\n", events.len());
+    let messages = hello();
+    let mut connections = Vec::new();
+    // The first response has no end yet, so the second request needs a connection of its own.
+    for _ in 0..2 {
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.expect("a client");
+            let _ = stream.read(&mut [0; 4096]).await;
+            stream.write_all(response.as_bytes()).await.expect("the client listens");
+            stream
+        };
+        let (answer, stream) = tokio::join!(answer(&model, &messages), serving);
+        answer.expect("it is complete without the end of the response");
+        connections.push(stream);
+    }
+    // A client that had closed the first one would be gone by now.
+    let mut byte = [0];
+    tokio::select! {
+        biased;
+        read = connections[0].read(&mut byte) => panic!("closed too early: {read:?}"),
+        () = std::future::ready(()) => {}
+    }
+}
+
+#[tokio::test]
 async fn each_event_is_handed_on_before_the_next_is_sent() {
     let (server, gate) = ModelServer::start_held(script(ANSWER)).expect("a server");
     let model = client(&server.url());
