@@ -36,14 +36,16 @@ impl Gate {
         changed.notify_all();
     }
 
-    /// Waits until one event may pass. After [`SILENCE_MAX`] it passes, so that a failed test ends.
-    pub(crate) fn pass(&self) {
+    /// Waits until one event may pass; says whether it may. It waits for [`SILENCE_MAX`] at most, so that a
+    /// failed test ends.
+    pub(crate) fn pass(&self) -> bool {
         let (allowed, changed) = &*self.allowed;
         let allowed = allowed.lock().unwrap_or_else(PoisonError::into_inner);
         let held = changed.wait_timeout_while(allowed, SILENCE_MAX, |allowed| *allowed == Some(0));
-        let (mut allowed, _) = held.unwrap_or_else(PoisonError::into_inner);
+        let (mut allowed, waited) = held.unwrap_or_else(PoisonError::into_inner);
         if let Some(left) = &mut *allowed {
             *left = left.saturating_sub(1);
         }
+        !waited.timed_out()
     }
 }

@@ -128,7 +128,10 @@ impl Events {
                 break;
             }
             room -= bytes.len();
-            gate.pass();
+            if !gate.pass() {
+                writer.shutdown(Shutdown::Both)?;
+                return Ok(false);
+            }
             for piece in bytes.chunks(if self.byte_by_byte { 1 } else { bytes.len() }) {
                 let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
                 chunk.extend_from_slice(piece);
