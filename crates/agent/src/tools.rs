@@ -13,8 +13,10 @@ mod file_session;
 mod glob;
 mod grep;
 mod input;
+mod newest;
 mod patch;
 mod read;
+mod search_time;
 mod walk;
 mod write;
 
@@ -47,45 +49,45 @@ pub fn built_in_tools(settings: ToolSettings) -> Vec<Arc<dyn Tool>> {
     let root = workspace.root().to_owned();
     let session = Arc::new(FileSession::new(workspace));
     vec![
-        Arc::new(bash::Bash::new(root, shell, environment)),
-        Arc::new(read::Read::new(Arc::clone(&session))),
-        Arc::new(write::Write::new(Arc::clone(&session))),
-        Arc::new(edit::Edit::new(Arc::clone(&session))),
-        Arc::new(glob::Glob::new(Arc::clone(&session))),
-        Arc::new(grep::Grep::new(session)),
+        Arc::new(bash::BashTool::new(root, shell, environment)),
+        Arc::new(read::ReadTool::new(Arc::clone(&session))),
+        Arc::new(write::WriteTool::new(Arc::clone(&session))),
+        Arc::new(edit::EditTool::new(Arc::clone(&session))),
+        Arc::new(glob::GlobTool::new(Arc::clone(&session))),
+        Arc::new(grep::GrepTool::new(session)),
     ]
 }
 
 /// What a tool has done.
-struct Done {
+struct ToolOutput {
     response: Value,
     text: String,
 }
 
 /// Why a tool has not.
 #[derive(Debug)]
-enum Failure {
+enum ToolFailure {
     Interrupted,
     Because(String),
 }
 
-impl From<crate::workspace::PathError> for Failure {
+impl From<crate::workspace::PathError> for ToolFailure {
     fn from(error: crate::workspace::PathError) -> Self {
         Self::Because(error.to_string())
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for ToolFailure {
     fn from(reason: String) -> Self {
         Self::Because(reason)
     }
 }
 
-fn ended(result: Result<Done, Failure>, took: Duration) -> ToolEnd {
+fn ended(result: Result<ToolOutput, ToolFailure>, took: Duration) -> ToolEnd {
     match result {
-        Ok(Done { response, text }) => ToolEnd::Ran { response, text, took },
-        Err(Failure::Because(error)) => ToolEnd::Failed { error, is_interrupt: false, took },
-        Err(Failure::Interrupted) => {
+        Ok(ToolOutput { response, text }) => ToolEnd::Ran { response, text, took },
+        Err(ToolFailure::Because(error)) => ToolEnd::Failed { error, is_interrupt: false, took },
+        Err(ToolFailure::Interrupted) => {
             ToolEnd::Failed { error: "interrupted".to_owned(), is_interrupt: true, took }
         }
     }
@@ -103,21 +105,21 @@ enum OnCancel {
 /// Runs work on files on a thread of its own.
 async fn on_thread<W>(cancel: &CancellationToken, on_cancel: OnCancel, work: W) -> ToolEnd
 where
-    W: FnOnce() -> Result<Done, Failure> + Send + 'static,
+    W: FnOnce() -> Result<ToolOutput, ToolFailure> + Send + 'static,
 {
     let started = Instant::now();
     if cancel.is_cancelled() {
-        return ended(Err(Failure::Interrupted), started.elapsed());
+        return ended(Err(ToolFailure::Interrupted), started.elapsed());
     }
     let work = tokio::task::spawn_blocking(work);
     let joined = match on_cancel {
         OnCancel::Finish => work.await,
         OnCancel::Leave => tokio::select! {
             joined = work => joined,
-            () = cancel.cancelled() => Ok(Err(Failure::Interrupted)),
+            () = cancel.cancelled() => Ok(Err(ToolFailure::Interrupted)),
         },
     };
-    let crashed = |_| Err(Failure::Because("the tool crashed; please report this".to_owned()));
+    let crashed = |_| Err(ToolFailure::Because("the tool crashed; please report this".to_owned()));
     ended(joined.unwrap_or_else(crashed), started.elapsed())
 }
 

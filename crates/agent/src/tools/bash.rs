@@ -13,21 +13,21 @@ use hookwright_engine::ports::Promise;
 use hookwright_process::{Ended, How, Launch};
 use serde_json::json;
 
-use super::{Done, Failure, Input, ended, input, spec};
+use super::{Input, ToolFailure, ToolOutput, ended, input, spec};
 use crate::limits::{
     SHELL_COMMAND_BYTES_MAX, SHELL_KILL_GRACE, SHELL_LINGER, SHELL_OUTPUT_BYTES_MAX, SHELL_TIMEOUT,
     SHELL_TIMEOUT_MAX,
 };
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 
-pub(super) struct Bash {
+pub(super) struct BashTool {
     spec: ToolSpec,
     folder: PathBuf,
     shell: PathBuf,
     environment: Arc<[(OsString, OsString)]>,
 }
 
-impl Bash {
+impl BashTool {
     pub(super) fn new(
         folder: PathBuf,
         shell: PathBuf,
@@ -59,8 +59,8 @@ impl Bash {
         Self { spec, folder, shell, environment }
     }
 
-    async fn call(&self, call: &ToolCall<'_>) -> (Result<Done, Failure>, Duration) {
-        let refused = |reason: &str| (Err(Failure::Because(reason.to_owned())), Duration::ZERO);
+    async fn call(&self, call: &ToolCall<'_>) -> (Result<ToolOutput, ToolFailure>, Duration) {
+        let refused = |reason: &str| (Err(ToolFailure::Because(reason.to_owned())), Duration::ZERO);
         let command = match input::needed(call.input, "command") {
             Ok(command) => command,
             Err(failure) => return (Err(failure), Duration::ZERO),
@@ -98,7 +98,7 @@ impl Bash {
     }
 }
 
-impl Tool for Bash {
+impl Tool for BashTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -126,7 +126,7 @@ fn run_id() -> String {
     format!("tool-{}-{moment:x}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
-fn report(run: &Ended) -> Result<Done, Failure> {
+fn report(run: &Ended) -> Result<ToolOutput, ToolFailure> {
     let (stdout, stderr) = (run.stdout.text(), run.stderr.text());
     let mut parts = Vec::new();
     let (code, note) = match &run.how {
@@ -134,9 +134,9 @@ fn report(run: &Ended) -> Result<Done, Failure> {
         How::Exited { code } => (*code, Some(format!("exit code {code}"))),
         // As shells count it.
         How::Killed { signal } => (128 + signal, Some(format!("ended by signal {signal}"))),
-        How::Cancelled => return Err(Failure::Interrupted),
+        How::Cancelled => return Err(ToolFailure::Interrupted),
         How::NotStarted { cause } => {
-            return Err(Failure::Because(format!("the shell did not start: {cause}")));
+            return Err(ToolFailure::Because(format!("the shell did not start: {cause}")));
         }
         How::TimedOut { after } => {
             parts.push(format!(
@@ -146,7 +146,7 @@ fn report(run: &Ended) -> Result<Done, Failure> {
                 SHELL_TIMEOUT_MAX.as_millis()
             ));
             parts.extend([&stdout, &stderr].map(|output| output.trim_end().to_owned()));
-            return Err(Failure::Because(joined(parts)));
+            return Err(ToolFailure::Because(joined(parts)));
         }
         How::WantedTerminal => {
             parts.push(
@@ -155,7 +155,7 @@ fn report(run: &Ended) -> Result<Done, Failure> {
                     .to_owned(),
             );
             parts.extend([&stdout, &stderr].map(|output| output.trim_end().to_owned()));
-            return Err(Failure::Because(joined(parts)));
+            return Err(ToolFailure::Because(joined(parts)));
         }
     };
     parts.extend(note);
@@ -175,7 +175,7 @@ fn report(run: &Ended) -> Result<Done, Failure> {
     });
     let text = joined(parts);
     let text = if text.is_empty() { "(no output)".to_owned() } else { text };
-    Ok(Done { response, text })
+    Ok(ToolOutput { response, text })
 }
 
 fn joined(parts: Vec<String>) -> String {

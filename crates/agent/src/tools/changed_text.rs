@@ -3,8 +3,8 @@
 
 use std::io::Read as _;
 
-use super::Failure;
-use super::file_session::{FileSession, Seen};
+use super::ToolFailure;
+use super::file_session::{FileSession, SeenState};
 use crate::limits::CHANGED_FILE_BYTES_MAX;
 use crate::workspace::{Found, Located};
 
@@ -12,7 +12,7 @@ use crate::workspace::{Found, Located};
 pub(super) fn old_text(
     session: &FileSession,
     located: &Located,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, ToolFailure> {
     if located.found() == Found::Missing {
         return Ok(None);
     }
@@ -23,7 +23,7 @@ pub(super) fn old_text(
     let read = file.take(limit).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read `{shown}`: {error}"))?;
     if bytes.len() > CHANGED_FILE_BYTES_MAX {
-        return Err(Failure::Because(format!(
+        return Err(ToolFailure::Because(format!(
             "`{shown}` is larger than the {CHANGED_FILE_BYTES_MAX} bytes that can be changed here: \
              use bash"
         )));
@@ -31,26 +31,26 @@ pub(super) fn old_text(
     let seen = session.seen(located.path(), &bytes);
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let Some(text) = text else {
-        return Err(Failure::Because(format!(
+        return Err(ToolFailure::Because(format!(
             "`{shown}` is not UTF-8 text, and changing it here would damage it: use bash with a \
              program that keeps its format"
         )));
     };
     match seen {
-        Seen::AsItIs => Ok(Some(text)),
-        Seen::Never => Err(Failure::Because(format!(
+        SeenState::AsItIs => Ok(Some(text)),
+        SeenState::Never => Err(ToolFailure::Because(format!(
             "`{shown}` exists and was not read in this session: read it first"
         ))),
-        Seen::Changed => Err(Failure::Because(format!(
+        SeenState::Changed => Err(ToolFailure::Because(format!(
             "`{shown}` was changed since it was read: read it again, then try again"
         ))),
     }
 }
 
 /// Whether a text is small enough to be written.
-pub(super) fn check_size(bytes: usize) -> Result<(), Failure> {
+pub(super) fn check_size(bytes: usize) -> Result<(), ToolFailure> {
     if bytes > CHANGED_FILE_BYTES_MAX {
-        return Err(Failure::Because(format!(
+        return Err(ToolFailure::Because(format!(
             "the new content has {bytes} bytes, more than the {CHANGED_FILE_BYTES_MAX} that can be \
              written at once. Nothing was changed"
         )));

@@ -8,15 +8,15 @@ use serde_json::json;
 use super::changed_text::{check_size, old_text};
 use super::file_session::FileSession;
 use super::patch::structured_patch;
-use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 
-pub(super) struct Edit {
+pub(super) struct EditTool {
     spec: ToolSpec,
     session: Arc<FileSession>,
 }
 
-impl Edit {
+impl EditTool {
     pub(super) fn new(session: Arc<FileSession>) -> Self {
         let spec = spec(
             "edit",
@@ -38,7 +38,7 @@ impl Edit {
     }
 }
 
-impl Tool for Edit {
+impl Tool for EditTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -57,7 +57,7 @@ impl Tool for Edit {
     }
 }
 
-fn edit(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done, Failure> {
+fn edit(session: &FileSession, input: &Input, judged: &Touches) -> Result<ToolOutput, ToolFailure> {
     let old_string = input::needed(input, "old_string")?;
     let new_string = input::needed(input, "new_string")?;
     let replace_all = input::flag(input, "replace_all").unwrap_or(false);
@@ -72,7 +72,7 @@ fn edit(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done, 
     let old = old_text(session, &located)?;
     let (new, places) = match &old {
         Some(old) => {
-            let replacement = Replacement::in_text(old, old_string, new_string);
+            let replacement = TextReplacement::in_text(old, old_string, new_string);
             (replacement.applied(old, replace_all, &shown)?, replacement.places)
         }
         None if old_string.is_empty() => (new_string.to_owned(), 1),
@@ -101,17 +101,17 @@ fn edit(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done, 
         "userModified": false,
         "replaceAll": replace_all,
     });
-    Ok(Done { response, text })
+    Ok(ToolOutput { response, text })
 }
 
 /// What is replaced, as it is in the file.
-struct Replacement {
+struct TextReplacement {
     old: String,
     new: String,
     places: usize,
 }
 
-impl Replacement {
+impl TextReplacement {
     fn in_text(text: &str, old: &str, new: &str) -> Self {
         let places = if old.is_empty() { 0 } else { text.matches(old).count() };
         if places == 0 && text.contains("\r\n") && old.contains('\n') {
@@ -124,7 +124,7 @@ impl Replacement {
         Self { old: old.to_owned(), new: new.to_owned(), places }
     }
 
-    fn applied(&self, text: &str, replace_all: bool, shown: &str) -> Result<String, Failure> {
+    fn applied(&self, text: &str, replace_all: bool, shown: &str) -> Result<String, ToolFailure> {
         match self.places {
             _ if self.old.is_empty() && text.is_empty() => Ok(self.new.clone()),
             _ if self.old.is_empty() => {

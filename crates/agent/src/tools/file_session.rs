@@ -9,7 +9,7 @@ use crate::limits::SEEN_FILES_MAX;
 use crate::tool::Touches;
 use crate::workspace::{Located, PathError, Workspace};
 
-use super::{Failure, Input, input};
+use super::{Input, ToolFailure, input};
 
 /// What the file tools of one session share.
 pub(super) struct FileSession {
@@ -46,7 +46,7 @@ impl Fingerprinting {
 
 /// Whether the model knows what it would change.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum SeenState {
     AsItIs,
     Changed,
     Never,
@@ -85,12 +85,12 @@ impl FileSession {
         self.remember(path, self.fingerprint(content));
     }
 
-    pub(super) fn seen(&self, path: &Path, content: &[u8]) -> Seen {
+    pub(super) fn seen(&self, path: &Path, content: &[u8]) -> SeenState {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(path) {
-            Some(fingerprint) if *fingerprint == self.fingerprint(content) => Seen::AsItIs,
-            Some(_) => Seen::Changed,
-            None => Seen::Never,
+            Some(fingerprint) if *fingerprint == self.fingerprint(content) => SeenState::AsItIs,
+            Some(_) => SeenState::Changed,
+            None => SeenState::Never,
         }
     }
 
@@ -116,7 +116,7 @@ impl FileSession {
     }
 
     /// The place that a call reads, if it is the one that was judged.
-    pub(super) fn to_read(&self, asked: &str, judged: &Touches) -> Result<Located, Failure> {
+    pub(super) fn to_read(&self, asked: &str, judged: &Touches) -> Result<Located, ToolFailure> {
         let located = self.workspace.locate(asked)?;
         match judged {
             Touches::Reads(path) if path == located.path() => Ok(located),
@@ -125,7 +125,7 @@ impl FileSession {
     }
 
     /// The place that a call changes, if it is the one that was judged.
-    pub(super) fn to_change(&self, asked: &str, judged: &Touches) -> Result<Located, Failure> {
+    pub(super) fn to_change(&self, asked: &str, judged: &Touches) -> Result<Located, ToolFailure> {
         let located = self.workspace.locate_for_change(asked)?;
         match judged {
             Touches::Changes(path) if path == located.path() => Ok(located),

@@ -8,18 +8,20 @@ use hookwright_engine::ports::Promise;
 use serde_json::json;
 
 use super::file_session::FileSession;
-use super::walk::{Filter, Newest, Next, SearchTime, compile_globs, walk};
-use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use super::newest::Newest;
+use super::search_time::SearchTime;
+use super::walk::{FileFilter, WalkNext, compile_globs, walk};
+use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
 use crate::limits::GLOB_FILES_MAX;
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use crate::workspace::Found;
 
-pub(super) struct Glob {
+pub(super) struct GlobTool {
     spec: ToolSpec,
     session: Arc<FileSession>,
 }
 
-impl Glob {
+impl GlobTool {
     pub(super) fn new(session: Arc<FileSession>) -> Self {
         let spec = spec(
             "glob",
@@ -39,7 +41,7 @@ impl Glob {
     }
 }
 
-impl Tool for Glob {
+impl Tool for GlobTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -64,7 +66,7 @@ fn glob(
     input: &Input,
     judged: &Touches,
     time: &SearchTime,
-) -> Result<Done, Failure> {
+) -> Result<ToolOutput, ToolFailure> {
     let started = Instant::now();
     let start = session.to_read(input::text(input, "path").unwrap_or("."), judged)?;
     let shown = session.shown(start.path());
@@ -76,11 +78,11 @@ fn glob(
         }
     }
     let pattern = below(input::needed(input, "pattern")?, start.path())?;
-    let filter = Filter { globs: compile_globs(start.path(), &[pattern])?, types: None };
+    let filter = FileFilter { globs: compile_globs(start.path(), &[pattern])?, types: None };
     let mut newest = Newest::new(GLOB_FILES_MAX);
     let left_out = walk(&session.workspace, &start, &filter, time, &mut |file| {
         newest.add(file.path, file.modified());
-        Ok(Next::GoOn)
+        Ok(WalkNext::GoOn)
     })?;
     let total = newest.total;
     let paths = newest.into_paths();
@@ -100,11 +102,11 @@ fn glob(
         "numFiles": names.len(),
         "truncated": total > names.len() || left_out.ended.is_some(),
     });
-    Ok(Done { response, text: lines.join("\n") })
+    Ok(ToolOutput { response, text: lines.join("\n") })
 }
 
 /// The pattern below the folder that is searched. Models also write the whole path.
-fn below<'a>(pattern: &'a str, folder: &Path) -> Result<&'a str, Failure> {
+fn below<'a>(pattern: &'a str, folder: &Path) -> Result<&'a str, ToolFailure> {
     if pattern.split('/').any(|name| name == "..") {
         return Err("a pattern cannot contain `..`: set path to the folder to search"
             .to_owned()

@@ -17,8 +17,9 @@ use ignore::types::{Types, TypesBuilder};
 use serde_json::{Value, json};
 
 use super::file_session::FileSession;
-use super::walk::{Filter, LeftOut, Next, SearchTime, compile_globs, walk};
-use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use super::search_time::SearchTime;
+use super::walk::{FileFilter, Unsearched, WalkNext, compile_globs, walk};
+use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
 use crate::limits::{
     GREP_CONTEXT_MAX, GREP_RESULTS, GREP_RESULTS_MAX, PATTERN_BYTES_MAX, SEARCH_BUFFER_BYTES_MAX,
     SEARCH_REGEX_BYTES_MAX, SEARCH_REGEX_DEPTH_MAX,
@@ -27,12 +28,12 @@ use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use crate::workspace::{Found, open_file_in};
 use matches::{FileMatches, Mode, Results};
 
-pub(super) struct Grep {
+pub(super) struct GrepTool {
     spec: ToolSpec,
     session: Arc<FileSession>,
 }
 
-impl Grep {
+impl GrepTool {
     pub(super) fn new(session: Arc<FileSession>) -> Self {
         let count = |what: &str| json!({ "type": "integer", "minimum": 0, "description": what });
         let flag = |what: &str| json!({ "type": "boolean", "description": what });
@@ -74,7 +75,7 @@ impl Grep {
     }
 }
 
-impl Tool for Grep {
+impl Tool for GrepTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -99,14 +100,14 @@ fn grep(
     input: &Input,
     judged: &Touches,
     time: &SearchTime,
-) -> Result<Done, Failure> {
+) -> Result<ToolOutput, ToolFailure> {
     let start = session.to_read(input::text(input, "path").unwrap_or("."), judged)?;
     let mut search = Search::new(session, input, time)?;
     let left_out = match start.found() {
         Found::Folder => {
             let globs: Vec<&str> = input::text(input, "glob").into_iter().collect();
             let types = input::text(input, "type").map(file_types).transpose()?;
-            let filter = Filter { globs: compile_globs(start.path(), &globs)?, types };
+            let filter = FileFilter { globs: compile_globs(start.path(), &globs)?, types };
             walk(&session.workspace, &start, &filter, time, &mut |file| match open_file_in(
                 file.folder,
                 file.name,
@@ -117,7 +118,7 @@ fn grep(
         }
         Found::Missing | Found::File | Found::Other(_) => {
             search.file(start.open_file()?, start.path())?;
-            LeftOut::default()
+            Unsearched::default()
         }
     };
     Ok(search.report(&left_out))
@@ -136,7 +137,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(session: &'a FileSession, input: &Input, time: &'a SearchTime) -> Result<Self, Failure> {
+    fn new(
+        session: &'a FileSession,
+        input: &Input,
+        time: &'a SearchTime,
+    ) -> Result<Self, ToolFailure> {
         let mode = match input::text(input, "output_mode") {
             Some("content") => Mode::Content { numbers: input::flag(input, "-n").unwrap_or(true) },
             Some("count") => Mode::Count,
@@ -173,12 +178,12 @@ impl<'a> Search<'a> {
         Ok(Self { session, time, matcher, searcher, results, skipped: 0, timed_out: false })
     }
 
-    fn skip(&mut self) -> Next {
+    fn skip(&mut self) -> WalkNext {
         self.skipped += 1;
-        Next::GoOn
+        WalkNext::GoOn
     }
 
-    fn file(&mut self, file: File, path: &Path) -> Result<Next, Failure> {
+    fn file(&mut self, file: File, path: &Path) -> Result<WalkNext, ToolFailure> {
         let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
         let shown = self.session.shown(path);
         let mut matches = FileMatches::new(&mut self.results, &shown);
@@ -187,19 +192,19 @@ impl<'a> Search<'a> {
         let found = matches.count();
         match searched {
             Ok(()) => {}
-            Err(_) if self.time.is_cancelled() => return Err(Failure::Interrupted),
+            Err(_) if self.time.is_cancelled() => return Err(ToolFailure::Interrupted),
             Err(_) if self.time.is_over() => {
                 self.timed_out = true;
-                return Ok(Next::Enough);
+                return Ok(WalkNext::Enough);
             }
             // A line or a file that is larger than the buffer, or a file that cannot be read.
             Err(_) => self.skipped += 1,
         }
         self.results.end_of_file(path, &shown, found, modified);
-        Ok(if self.results.is_full() { Next::Enough } else { Next::GoOn })
+        Ok(if self.results.is_full() { WalkNext::Enough } else { WalkNext::GoOn })
     }
 
-    fn report(self, left_out: &LeftOut) -> Done {
+    fn report(self, left_out: &Unsearched) -> ToolOutput {
         let mut notes = left_out.notes();
         if self.timed_out {
             notes.push(
@@ -213,11 +218,11 @@ impl<'a> Search<'a> {
             ));
         }
         let (response, text) = self.results.into_response(self.session, &notes);
-        Done { response, text }
+        ToolOutput { response, text }
     }
 }
 
-fn matcher(pattern: &str, any_case: bool, multiline: bool) -> Result<RegexMatcher, Failure> {
+fn matcher(pattern: &str, any_case: bool, multiline: bool) -> Result<RegexMatcher, ToolFailure> {
     if pattern.len() > PATTERN_BYTES_MAX {
         return Err(format!("the pattern is longer than {PATTERN_BYTES_MAX} bytes").into());
     }
@@ -242,7 +247,7 @@ fn matcher(pattern: &str, any_case: bool, multiline: bool) -> Result<RegexMatche
     })
 }
 
-fn file_types(name: &str) -> Result<Types, Failure> {
+fn file_types(name: &str) -> Result<Types, ToolFailure> {
     let mut builder = TypesBuilder::new();
     builder.add_defaults();
     builder.select(name);

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Failure, Input};
+use super::{Input, ToolFailure};
 
 pub(super) fn text<'a>(input: &'a Input, name: &str) -> Option<&'a str> {
     input.get(name).and_then(Value::as_str)
 }
 
-pub(super) fn needed<'a>(input: &'a Input, name: &str) -> Result<&'a str, Failure> {
-    text(input, name).ok_or_else(|| Failure::Because(format!("the field `{name}` is missing")))
+pub(super) fn needed<'a>(input: &'a Input, name: &str) -> Result<&'a str, ToolFailure> {
+    text(input, name).ok_or_else(|| ToolFailure::Because(format!("the field `{name}` is missing")))
 }
 
 pub(super) fn flag(input: &Input, name: &str) -> Option<bool> {

@@ -11,18 +11,18 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::file_session::{FileSession, Fingerprint, Fingerprinting};
-use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
 use crate::limits::{
     BINARY_CHECK_BYTES, READ_BYTES_MAX, READ_LINE_BYTES_MAX, READ_LINES, READ_SCAN_BYTES_MAX,
 };
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 
-pub(super) struct Read {
+pub(super) struct ReadTool {
     spec: ToolSpec,
     session: Arc<FileSession>,
 }
 
-impl Read {
+impl ReadTool {
     pub(super) fn new(session: Arc<FileSession>) -> Self {
         let spec = spec(
             "read",
@@ -45,7 +45,7 @@ impl Read {
     }
 }
 
-impl Tool for Read {
+impl Tool for ReadTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -81,26 +81,26 @@ fn read(
     path: &Path,
     input: &Input,
     cancel: &CancellationToken,
-) -> Result<Done, Failure> {
+) -> Result<ToolOutput, ToolFailure> {
     let shown = session.shown(path);
     let (offset, limit) = (input::number(input, "offset"), input::number(input, "limit"));
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let wanted =
         Wanted { first: offset.unwrap_or(1).max(1), count: limit.unwrap_or(READ_LINES as u64) };
-    let mut lines = Lines::new(wanted, session.fingerprinting());
+    let mut lines = ShownLines::new(wanted, session.fingerprinting());
     let too_large = bytes > READ_BYTES_MAX as u64 && offset.is_none() && limit.is_none();
     lines.take(file, cancel, too_large.then_some(BINARY_CHECK_BYTES as u64)).map_err(|stop| {
         match stop {
-            Stop::Cancelled => Failure::Interrupted,
-            Stop::Binary => Failure::Because(format!(
+            Stop::Cancelled => ToolFailure::Interrupted,
+            Stop::Binary => ToolFailure::Because(format!(
                 "`{shown}` is a binary file of {bytes} bytes, which cannot be shown as text: use \
                  bash with a program that knows its format"
             )),
-            Stop::System(error) => Failure::Because(format!("cannot read `{shown}`: {error}")),
+            Stop::System(error) => ToolFailure::Because(format!("cannot read `{shown}`: {error}")),
         }
     })?;
     if too_large {
-        return Err(Failure::Because(format!(
+        return Err(ToolFailure::Because(format!(
             "`{shown}` has {bytes} bytes, more than the {READ_BYTES_MAX} that are shown at once: \
              read a part of it with offset and limit, or search it with grep"
         )));
@@ -111,7 +111,7 @@ fn read(
     Ok(report(&lines, wanted, path))
 }
 
-fn report(lines: &Lines, wanted: Wanted, path: &Path) -> Done {
+fn report(lines: &ShownLines, wanted: Wanted, path: &Path) -> ToolOutput {
     let count = lines.shown.len() as u64;
     let response = json!({
         "type": "text",
@@ -135,10 +135,10 @@ fn report(lines: &Lines, wanted: Wanted, path: &Path) -> Done {
         text.push_str(&format!("({note})\n"));
     }
     text.truncate(text.trim_end_matches('\n').len());
-    Done { response, text }
+    ToolOutput { response, text }
 }
 
-fn notes(lines: &Lines, wanted: Wanted, count: u64, end_of_file: bool) -> Vec<String> {
+fn notes(lines: &ShownLines, wanted: Wanted, count: u64, end_of_file: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if lines.bytes == 0 {
         notes.push("the file is empty".to_owned());
@@ -181,7 +181,7 @@ enum Stop {
 }
 
 /// The lines of a file while it is read. Only what is shown is kept.
-struct Lines {
+struct ShownLines {
     wanted: Wanted,
     fingerprinting: Fingerprinting,
     shown: Vec<String>,
@@ -198,7 +198,7 @@ struct Lines {
     complete: bool,
 }
 
-impl Lines {
+impl ShownLines {
     fn new(wanted: Wanted, fingerprinting: Fingerprinting) -> Self {
         Self {
             wanted,

@@ -5,58 +5,39 @@
 //! read by us, within a limit, because a repository can make them endless. (The walker of the crate
 //! `ignore` opens paths and reads such files whole.)
 
+mod ignore_file;
+
 use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::Types;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-use tokio_util::sync::CancellationToken;
 
-use super::Failure;
+use super::ToolFailure;
+use super::search_time::SearchTime;
 use crate::limits::{
-    IGNORE_BYTES_MAX, IGNORE_FILE_BYTES_MAX, PATTERN_BYTES_MAX, SEARCH_DEPTH_MAX,
-    SEARCH_ENTRIES_MAX, SEARCH_NAME_BYTES_MAX, SEARCH_TIME_MAX,
+    IGNORE_BYTES_MAX, PATTERN_BYTES_MAX, SEARCH_DEPTH_MAX, SEARCH_ENTRIES_MAX,
+    SEARCH_NAME_BYTES_MAX,
 };
-use crate::workspace::{Located, Workspace, open_file_in};
+use crate::workspace::{Located, Workspace};
+use ignore_file::{Unheeded, read_ignore};
 
 /// Folders of version control, in which nobody looks for text.
 const NEVER_SEARCHED: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
-/// How long a search may take, and whether anybody still waits for it.
-#[derive(Clone)]
-pub(super) struct SearchTime {
-    cancel: CancellationToken,
-    ends: Instant,
-}
-
-impl SearchTime {
-    pub(super) fn new(cancel: &CancellationToken) -> Self {
-        Self { cancel: cancel.clone(), ends: Instant::now() + SEARCH_TIME_MAX }
-    }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        Instant::now() >= self.ends
-    }
-}
-
 /// Which files are wanted.
-pub(super) struct Filter {
+pub(super) struct FileFilter {
     pub(super) globs: Override,
     pub(super) types: Option<Types>,
 }
 
-impl Filter {
+impl FileFilter {
     fn wants(&self, path: &Path, is_folder: bool) -> bool {
         let by_type = |types: &Types| types.matched(path, is_folder).is_ignore();
         !self.globs.matched(path, is_folder).is_ignore()
@@ -65,7 +46,7 @@ impl Filter {
 }
 
 /// A glob below a folder. Without a `/` it is for names in any folder.
-pub(super) fn compile_globs(folder: &Path, globs: &[&str]) -> Result<Override, Failure> {
+pub(super) fn compile_globs(folder: &Path, globs: &[&str]) -> Result<Override, ToolFailure> {
     let mut builder = OverrideBuilder::new(folder);
     for glob in globs {
         if glob.len() > PATTERN_BYTES_MAX {
@@ -101,14 +82,14 @@ impl FoundFile<'_> {
 
 /// Whether a walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum WalkNext {
     GoOn,
     Enough,
 }
 
 /// What a walk has left out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct Unsearched {
     /// It ended early: the reason.
     pub(super) ended: Option<&'static str>,
     /// Folders that could not be searched.
@@ -117,7 +98,7 @@ pub(super) struct LeftOut {
     pub(super) ignore_files: usize,
 }
 
-impl LeftOut {
+impl Unsearched {
     /// What to tell about it.
     pub(super) fn notes(&self) -> Vec<String> {
         let ended = self
@@ -137,10 +118,10 @@ impl LeftOut {
 pub(super) fn walk(
     workspace: &Workspace,
     start: &Located,
-    filter: &Filter,
+    filter: &FileFilter,
     time: &SearchTime,
-    visit: &mut dyn FnMut(&FoundFile<'_>) -> Result<Next, Failure>,
-) -> Result<LeftOut, Failure> {
+    visit: &mut dyn FnMut(&FoundFile<'_>) -> Result<WalkNext, ToolFailure>,
+) -> Result<Unsearched, ToolFailure> {
     let mut walk = Walk {
         filter,
         time,
@@ -149,7 +130,7 @@ pub(super) fn walk(
         ignore_bytes: 0,
         entries: 0,
         name_bytes: 0,
-        left_out: LeftOut::default(),
+        left_out: Unsearched::default(),
     };
     walk.read_ignores_above(workspace, start.path());
     let path = start.path();
@@ -160,9 +141,9 @@ pub(super) fn walk(
 }
 
 struct Walk<'a> {
-    filter: &'a Filter,
+    filter: &'a FileFilter,
     time: &'a SearchTime,
-    visit: &'a mut dyn FnMut(&FoundFile<'_>) -> Result<Next, Failure>,
+    visit: &'a mut dyn FnMut(&FoundFile<'_>) -> Result<WalkNext, ToolFailure>,
     /// Of the folders above, the nearest last.
     ignores: Vec<Gitignore>,
     /// Bytes of their patterns.
@@ -170,11 +151,16 @@ struct Walk<'a> {
     entries: usize,
     /// Bytes of names that are kept, of this folder and those above.
     name_bytes: usize,
-    left_out: LeftOut,
+    left_out: Unsearched,
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &OwnedFd, path: &Path, depth: usize) -> Result<Next, Failure> {
+    fn folder(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        depth: usize,
+    ) -> Result<WalkNext, ToolFailure> {
         let (ignores, ignore_bytes) = (self.ignores.len(), self.ignore_bytes);
         let name_bytes = self.name_bytes;
         self.read_ignores(folder, path);
@@ -185,10 +171,15 @@ impl Walk<'_> {
         next
     }
 
-    fn entries_of(&mut self, folder: &OwnedFd, path: &Path, depth: usize) -> Result<Next, Failure> {
+    fn entries_of(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        depth: usize,
+    ) -> Result<WalkNext, ToolFailure> {
         for (name, kind) in self.names(folder)? {
             if self.time.is_cancelled() {
-                return Err(Failure::Interrupted);
+                return Err(ToolFailure::Interrupted);
             }
             if self.time.is_over() {
                 return Ok(self.end_early("it took too long"));
@@ -205,13 +196,13 @@ impl Walk<'_> {
                 {
                     (self.visit)(&FoundFile { folder, name: &name, path: &below })?
                 }
-                _ => Next::GoOn,
+                _ => WalkNext::GoOn,
             };
-            if next == Next::Enough {
+            if next == WalkNext::Enough {
                 return Ok(next);
             }
         }
-        Ok(Next::GoOn)
+        Ok(WalkNext::GoOn)
     }
 
     fn subfolder(
@@ -220,24 +211,24 @@ impl Walk<'_> {
         name: &OsStr,
         path: &Path,
         depth: usize,
-    ) -> Result<Next, Failure> {
+    ) -> Result<WalkNext, ToolFailure> {
         if NEVER_SEARCHED.iter().any(|never| name == *never)
             || !self.filter.wants(path, true)
             || self.is_ignored(path, true)
         {
-            return Ok(Next::GoOn);
+            return Ok(WalkNext::GoOn);
         }
         match open_listed(folder, name) {
             Ok(below) if depth < SEARCH_DEPTH_MAX => self.folder(&below, path, depth + 1),
             Ok(_) | Err(_) => {
                 self.left_out.folders += 1;
-                Ok(Next::GoOn)
+                Ok(WalkNext::GoOn)
             }
         }
     }
 
     /// The names in a folder, sorted.
-    fn names(&mut self, folder: &OwnedFd) -> Result<Vec<(OsString, FileType)>, Failure> {
+    fn names(&mut self, folder: &OwnedFd) -> Result<Vec<(OsString, FileType)>, ToolFailure> {
         let mut names = Vec::new();
         let Ok(entries) = Dir::read_from(folder) else {
             self.left_out.folders += 1;
@@ -245,7 +236,7 @@ impl Walk<'_> {
         };
         for entry in entries {
             if self.time.is_cancelled() {
-                return Err(Failure::Interrupted);
+                return Err(ToolFailure::Interrupted);
             }
             let Ok(entry) = entry else {
                 self.left_out.folders += 1;
@@ -309,46 +300,10 @@ impl Walk<'_> {
         }
     }
 
-    fn end_early(&mut self, reason: &'static str) -> Next {
+    fn end_early(&mut self, reason: &'static str) -> WalkNext {
         self.left_out.ended = Some(reason);
-        Next::Enough
+        WalkNext::Enough
     }
-}
-
-/// A list of ignored files that is not what it should be. Its folder is searched without it.
-struct Unheeded;
-
-/// Reads one such list, and says how many bytes its patterns have.
-fn read_ignore(
-    folder: &OwnedFd,
-    path: &Path,
-    name: &str,
-    room: usize,
-) -> Result<Option<(Gitignore, usize)>, Unheeded> {
-    let file = match open_file_in(folder, OsStr::new(name)) {
-        Ok(Ok(file)) => file,
-        // A link may lead anywhere, a pipe may never end.
-        Ok(Err(_)) => return Err(Unheeded),
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(_) => return Err(Unheeded),
-    };
-    let mut bytes = Vec::new();
-    let read = file.take(IGNORE_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    if read.is_err() || bytes.len() > IGNORE_FILE_BYTES_MAX {
-        return Err(Unheeded);
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let patterns = || text.lines().filter(|line| !line.starts_with('#'));
-    let bytes = patterns().map(str::len).sum();
-    if bytes > room {
-        return Err(Unheeded);
-    }
-    let mut builder = GitignoreBuilder::new(path);
-    for line in patterns() {
-        // A line that is no pattern ignores nothing, as with git.
-        let _ = builder.add_line(None, line);
-    }
-    builder.build().map(|ignore| Some((ignore, bytes))).map_err(|_| Unheeded)
 }
 
 /// Opens a folder to list it. A link is not followed.
@@ -360,38 +315,4 @@ fn open_listed(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, rustix::io::Er
 fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
-}
-
-/// The newest files of many, within a bound.
-pub(super) struct Newest {
-    files: Vec<(Option<SystemTime>, PathBuf)>,
-    max: usize,
-    /// How many there were.
-    pub(super) total: usize,
-}
-
-impl Newest {
-    pub(super) fn new(max: usize) -> Self {
-        Self { files: Vec::new(), max, total: 0 }
-    }
-
-    pub(super) fn add(&mut self, path: &Path, modified: Option<SystemTime>) {
-        self.total += 1;
-        self.files.push((modified, path.to_owned()));
-        // Sorting now and then is cheaper than keeping order.
-        if self.files.len() >= self.max.saturating_mul(2).saturating_add(1000) {
-            self.sort();
-        }
-    }
-
-    fn sort(&mut self) {
-        self.files.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-        self.files.truncate(self.max);
-    }
-
-    /// The newest first.
-    pub(super) fn into_paths(mut self) -> Vec<PathBuf> {
-        self.sort();
-        self.files.into_iter().map(|(_, path)| path).collect()
-    }
 }

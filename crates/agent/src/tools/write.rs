@@ -8,15 +8,15 @@ use serde_json::json;
 use super::changed_text::{check_size, line_count, old_text};
 use super::file_session::FileSession;
 use super::patch::structured_patch;
-use super::{Done, Failure, Input, OnCancel, input, on_thread, spec};
+use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
 use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 
-pub(super) struct Write {
+pub(super) struct WriteTool {
     spec: ToolSpec,
     session: Arc<FileSession>,
 }
 
-impl Write {
+impl WriteTool {
     pub(super) fn new(session: Arc<FileSession>) -> Self {
         let spec = spec(
             "write",
@@ -32,7 +32,7 @@ impl Write {
     }
 }
 
-impl Tool for Write {
+impl Tool for WriteTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -51,7 +51,11 @@ impl Tool for Write {
     }
 }
 
-fn write(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done, Failure> {
+fn write(
+    session: &FileSession,
+    input: &Input,
+    judged: &Touches,
+) -> Result<ToolOutput, ToolFailure> {
     let content = input::needed(input, "content")?;
     check_size(content.len())?;
     let _changing = session.begin_change();
@@ -70,5 +74,5 @@ fn write(session: &FileSession, input: &Input, judged: &Touches) -> Result<Done,
         "originalFile": old,
         "userModified": false,
     });
-    Ok(Done { response, text })
+    Ok(ToolOutput { response, text })
 }

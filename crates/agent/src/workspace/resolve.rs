@@ -44,7 +44,7 @@ pub(super) enum StuckReason {
     System(Errno),
 }
 
-enum Step {
+enum PathStep {
     Root,
     Up,
     Name(OsString),
@@ -67,7 +67,7 @@ pub(super) fn is_same_file(one: &Stat, other: &Stat) -> bool {
 
 /// Follows `asked`, from the folder `from` if it is relative.
 pub(super) fn resolve(from: OwnedFd, from_path: &Path, asked: &Path) -> Result<Resolved, Stuck> {
-    let mut at = Position { folder: from, path: from_path.to_owned() };
+    let mut at = FolderPosition { folder: from, path: from_path.to_owned() };
     let mut links = 0;
     let mut missing = Vec::new();
     // The next step is the last element.
@@ -75,20 +75,20 @@ pub(super) fn resolve(from: OwnedFd, from_path: &Path, asked: &Path) -> Result<R
     add_steps(&mut steps, asked);
     while let Some(step) = steps.pop() {
         let name = match step {
-            Step::Name(name) if missing.is_empty() => name,
-            Step::Name(name) => {
+            PathStep::Name(name) if missing.is_empty() => name,
+            PathStep::Name(name) => {
                 missing.push(name);
                 continue;
             }
-            Step::Root | Step::Up if !missing.is_empty() => {
+            PathStep::Root | PathStep::Up if !missing.is_empty() => {
                 at.path.extend(&missing);
                 return Err(at.stuck(StuckReason::Missing));
             }
-            Step::Root => match at.enter_root() {
+            PathStep::Root => match at.enter_root() {
                 Ok(()) => continue,
                 Err(problem) => return Err(at.stuck(StuckReason::System(problem))),
             },
-            Step::Up => match at.go_up() {
+            PathStep::Up => match at.go_up() {
                 Ok(()) => continue,
                 Err(problem) => return Err(at.stuck(StuckReason::System(problem))),
             },
@@ -103,7 +103,7 @@ pub(super) fn resolve(from: OwnedFd, from_path: &Path, asked: &Path) -> Result<R
                 match at.link(&name) {
                     Ok(target) => add_steps(&mut steps, &target),
                     // It is no link any more.
-                    Err(Errno::INVAL | Errno::NOENT) => steps.push(Step::Name(name)),
+                    Err(Errno::INVAL | Errno::NOENT) => steps.push(PathStep::Name(name)),
                     Err(problem) => return Err(at.stuck_at(&name, StuckReason::System(problem))),
                 }
             }
@@ -117,7 +117,7 @@ pub(super) fn resolve(from: OwnedFd, from_path: &Path, asked: &Path) -> Result<R
                     if links < LINKS_MAX =>
                 {
                     links += 1;
-                    steps.push(Step::Name(name));
+                    steps.push(PathStep::Name(name));
                 }
                 Err(problem) => return Err(at.stuck_at(&name, StuckReason::System(problem))),
             },
@@ -131,12 +131,12 @@ pub(super) fn resolve(from: OwnedFd, from_path: &Path, asked: &Path) -> Result<R
 }
 
 /// The folder that has been reached.
-struct Position {
+struct FolderPosition {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-impl Position {
+impl FolderPosition {
     fn enter_root(&mut self) -> Result<(), Errno> {
         self.folder = open_folder(CWD, "/")?;
         self.path = PathBuf::from("/");
@@ -179,11 +179,11 @@ impl Position {
     }
 }
 
-fn add_steps(steps: &mut Vec<Step>, path: &Path) {
+fn add_steps(steps: &mut Vec<PathStep>, path: &Path) {
     let new = path.components().filter_map(|component| match component {
-        Component::RootDir => Some(Step::Root),
-        Component::ParentDir => Some(Step::Up),
-        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::RootDir => Some(PathStep::Root),
+        Component::ParentDir => Some(PathStep::Up),
+        Component::Normal(name) => Some(PathStep::Name(name.to_owned())),
         Component::CurDir | Component::Prefix(_) => None,
     });
     steps.extend(new.collect::<Vec<_>>().into_iter().rev());

@@ -8,7 +8,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, Si
 use serde_json::{Value, json};
 
 use super::super::file_session::FileSession;
-use super::super::walk::Newest;
+use super::super::newest::Newest;
 use super::with_limit;
 use crate::limits::{GREP_BYTES_MAX, GREP_LINE_BYTES_MAX};
 
