@@ -87,12 +87,12 @@ pub enum UserReply {
 /// Is shown what happens, at once and in order. It must be quick and must not block.
 pub trait Audience: Send {
     /// Something has happened.
-    fn see(&mut self, news: News<'_>);
+    fn see(&mut self, news: AgentNews<'_>);
 }
 
 /// Something that happened in a session.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum AgentNews<'a> {
     /// A piece of an answer has arrived.
     Stream(&'a StreamEvent),
     /// The model has answered.
@@ -220,9 +220,6 @@ struct Life<'a> {
     denials: Vec<CallResult>,
 }
 
-/// The session ends here.
-type Ended = AgentStatus;
-
 impl BuiltInAgent {
     /// Runs a session to its end. When `cancel` is cancelled, running tools and hooks are ended, and the
     /// events of the end still fire.
@@ -247,7 +244,7 @@ impl BuiltInAgent {
 }
 
 impl Life<'_> {
-    async fn live(&mut self, start: AgentStart<'_>) -> Result<(), Ended> {
+    async fn live(&mut self, start: AgentStart<'_>) -> Result<(), AgentStatus> {
         if let Some(trigger) = start.setup {
             let observed = self.unless_cancelled(self.agent.hooks.setup(trigger)).await?;
             self.heed(observed)?;
@@ -279,7 +276,7 @@ impl Life<'_> {
     }
 
     /// Whether hooks let the session end.
-    async fn is_done(&mut self) -> Result<bool, Ended> {
+    async fn is_done(&mut self) -> Result<bool, AgentStatus> {
         let last = self.conversation.last_words();
         let next = self.unless_cancelled(self.agent.hooks.stop("completed", &last)).await?;
         match next {
@@ -334,9 +331,9 @@ impl Life<'_> {
         &mut self,
         content: Vec<Block>,
         results: &[CallResult],
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AgentStatus> {
         let message = self.conversation.add_user(content);
-        self.agent.audience.see(News::UserMessage { message, results });
+        self.agent.audience.see(AgentNews::UserMessage { message, results });
         let content = serde_json::to_value(&message.content).unwrap_or_default();
         let count = self.conversation.messages().len();
         let fired = self.agent.hooks.message(Role::User, content, count);
@@ -347,25 +344,28 @@ impl Life<'_> {
     /// Keeps what hooks said: contexts for the next message, messages for the user.
     fn pass_on(&mut self, said: Said) {
         for message in &said.messages {
-            self.agent.audience.see(News::HookMessage(message));
+            self.agent.audience.see(AgentNews::HookMessage(message));
         }
         self.conversation.add_contexts(said.contexts);
     }
 
     /// Does what hooks of an event say that they could only observe.
-    fn heed(&mut self, observed: Observed) -> Result<(), Ended> {
+    fn heed(&mut self, observed: Observed) -> Result<(), AgentStatus> {
         self.pass_on(observed.said);
         observed.end.map_or(Ok(()), |reason| Err(AgentStatus::EndedByHook(reason)))
     }
 
-    fn ended(&mut self, reason: String, said: Said) -> Ended {
+    fn ended(&mut self, reason: String, said: Said) -> AgentStatus {
         self.pass_on(said);
         AgentStatus::EndedByHook(reason)
     }
 
     /// Waits, unless the session is cancelled before; then the promise is dropped, and with it the hooks
     /// that it waits for.
-    async fn unless_cancelled<T>(&self, promise: impl Future<Output = T>) -> Result<T, Ended> {
+    async fn unless_cancelled<T>(
+        &self,
+        promise: impl Future<Output = T>,
+    ) -> Result<T, AgentStatus> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(AgentStatus::Interrupted),

@@ -20,7 +20,7 @@ pub struct HookStream {
     messages: u64,
     /// Event and subject of each firing that has hooks running.
     firings: HashMap<u64, FiringName>,
-    running: HashMap<(u64, String), RunningHook>,
+    running: HashMap<(u64, String), StreamedHook>,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct FiringName {
 
 /// What is known of a hook that runs.
 #[derive(Debug, Default)]
-struct RunningHook {
+struct StreamedHook {
     stdout: String,
     stderr: String,
     output: String,
@@ -68,7 +68,7 @@ impl HookStream {
                 Vec::new()
             }
             FiringEvent::HookStarting { hook, attempt: 1, .. } => {
-                let running = RunningHook { told_at: elapsed, ..RunningHook::default() };
+                let running = StreamedHook { told_at: elapsed, ..StreamedHook::default() };
                 self.running.insert((firing, hook.clone()), running);
                 if let Some(name) = self.firings.get_mut(&firing) {
                     name.hooks += 1;

@@ -10,7 +10,7 @@ mod update;
 
 use std::path::{Path, PathBuf};
 
-pub use rule::{Rule, RuleError};
+pub use rule::{PermissionRule, RuleError};
 pub use update::RefusedUpdate;
 
 use crate::hooks::CallVerdict;
@@ -65,11 +65,11 @@ pub struct Permissions {
     /// The mode.
     pub mode: PermissionMode,
     /// Calls that need no question.
-    pub allow: Vec<Rule>,
+    pub allow: Vec<PermissionRule>,
     /// Calls that need one.
-    pub ask: Vec<Rule>,
+    pub ask: Vec<PermissionRule>,
     /// Calls that never run.
-    pub deny: Vec<Rule>,
+    pub deny: Vec<PermissionRule>,
     /// Where the agent works. Rules without a path reach no further.
     pub workspace: PathBuf,
 }
@@ -92,7 +92,7 @@ pub(crate) struct RuleInput<'a> {
 
 /// How a call is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum PermissionLevel {
     /// It may run.
     Allow,
     /// The user is asked.
@@ -101,13 +101,13 @@ pub enum Level {
     Deny,
 }
 
-impl Level {
+impl PermissionLevel {
     /// Its word in events.
     pub fn word(self) -> &'static str {
         match self {
-            Level::Allow => "allow",
-            Level::Ask => "ask",
-            Level::Deny => "deny",
+            PermissionLevel::Allow => "allow",
+            PermissionLevel::Ask => "ask",
+            PermissionLevel::Deny => "deny",
         }
     }
 }
@@ -116,7 +116,7 @@ impl Level {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     /// Whether it may run.
-    pub level: Level,
+    pub level: PermissionLevel,
     /// The rule that decided, as it is written.
     pub rule: Option<String>,
     /// Why; the model reads this when the call is denied.
@@ -127,26 +127,26 @@ impl Permissions {
     /// Judges a call that hooks have answered.
     pub fn judge(&self, call: JudgedCall<'_>, hooks: &CallVerdict) -> Judgement {
         let input = RuleInput { call, workspace: &self.workspace };
-        let may_match = |rules: &[Rule]| {
+        let may_match = |rules: &[PermissionRule]| {
             rules.iter().find(|rule| rule.may_match(input)).map(|rule| rule.text().to_owned())
         };
         if let Touches::Refused(why) = call.touches {
-            return judgement(Level::Deny, None, why.clone());
+            return judgement(PermissionLevel::Deny, None, why.clone());
         }
         if let Some(rule) = may_match(&self.deny) {
             let reason = format!("the permission rule `{rule}` denies it");
-            return judgement(Level::Deny, Some(rule), reason);
+            return judgement(PermissionLevel::Deny, Some(rule), reason);
         }
         match hooks {
             CallVerdict::Deny(reason) | CallVerdict::End(reason) => {
-                return judgement(Level::Deny, None, reason.clone());
+                return judgement(PermissionLevel::Deny, None, reason.clone());
             }
             CallVerdict::NoOpinion | CallVerdict::Allow | CallVerdict::Ask(_) => {}
         }
         let only_reads = matches!(call.touches, Touches::Reads(_));
         if self.mode == PermissionMode::Plan && !only_reads {
             let reason = "nothing is changed in plan mode; only reading is permitted".to_owned();
-            return judgement(Level::Deny, None, reason);
+            return judgement(PermissionLevel::Deny, None, reason);
         }
         if let Some(rule) = may_match(&self.ask) {
             let reason = format!("the permission rule `{rule}` wants the user to be asked");
@@ -158,11 +158,11 @@ impl Permissions {
             return self.asked(None, reason);
         }
         if *hooks == CallVerdict::Allow {
-            return judgement(Level::Allow, None, "a hook permits it".to_owned());
+            return judgement(PermissionLevel::Allow, None, "a hook permits it".to_owned());
         }
         if let Some(rule) = self.allow.iter().find(|rule| rule.surely_matches(input)) {
             let reason = format!("the permission rule `{}` permits it", rule.text());
-            return judgement(Level::Allow, Some(rule.text().to_owned()), reason);
+            return judgement(PermissionLevel::Allow, Some(rule.text().to_owned()), reason);
         }
         let mode = self.mode.name();
         let permits = match self.mode {
@@ -173,7 +173,7 @@ impl Permissions {
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => only_reads,
         };
         if permits {
-            return judgement(Level::Allow, None, format!("the mode {mode} permits it"));
+            return judgement(PermissionLevel::Allow, None, format!("the mode {mode} permits it"));
         }
         self.asked(None, format!("no permission rule permits it, and the mode is {mode}"))
     }
@@ -183,14 +183,14 @@ impl Permissions {
         match self.mode {
             PermissionMode::DontAsk => {
                 let reason = format!("{reason}; the mode dontAsk asks no questions");
-                judgement(Level::Deny, rule, reason)
+                judgement(PermissionLevel::Deny, rule, reason)
             }
-            _ => judgement(Level::Ask, rule, reason),
+            _ => judgement(PermissionLevel::Ask, rule, reason),
         }
     }
 }
 
-fn judgement(level: Level, rule: Option<String>, reason: String) -> Judgement {
+fn judgement(level: PermissionLevel, rule: Option<String>, reason: String) -> Judgement {
     Judgement { level, rule, reason }
 }
 

@@ -66,7 +66,7 @@ impl From<StatusWord> for SessionStatus {
 
 /// The default session of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum SessionChoice {
     /// The only resumable one.
     Resume,
     /// The only running one.
@@ -75,13 +75,13 @@ pub(crate) enum Choice {
     Show(&'static str),
 }
 
-impl Choice {
+impl SessionChoice {
     /// The command, and what its session does, to follow "a session that".
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Choice::Resume => ("resume", "can be resumed"),
-            Choice::Stop => ("stop", "is running"),
-            Choice::Show(command) => (command, "could be shown"),
+            SessionChoice::Resume => ("resume", "can be resumed"),
+            SessionChoice::Stop => ("stop", "is running"),
+            SessionChoice::Show(command) => (command, "could be shown"),
         }
     }
 }
@@ -250,7 +250,7 @@ impl Sessions {
     pub(crate) fn chosen(
         &self,
         text: Option<&str>,
-        choice: Choice,
+        choice: SessionChoice,
     ) -> Result<(&dyn Store, KnownSession), Failure> {
         let Some(text) = text else { return self.only(choice) };
         let text: SessionName = text.parse().map_err(SessionFailure::Name)?;
@@ -261,14 +261,14 @@ impl Sessions {
     }
 
     /// The only session that can be meant.
-    fn only(&self, choice: Choice) -> Result<(&dyn Store, KnownSession), Failure> {
+    fn only(&self, choice: SessionChoice) -> Result<(&dyn Store, KnownSession), Failure> {
         let (command, which) = choice.words();
         let limit = Some(CANDIDATES_MAX + 1);
         let list = |query: Query<'_>| self.list(&Query { limit, ..query });
         let mut found = match choice {
-            Choice::Resume => list(Query::resumable())?,
-            Choice::Stop => list(Query::with_statuses([SessionStatus::Active]))?,
-            Choice::Show(_) => match list(Query::with_statuses([SessionStatus::Active]))? {
+            SessionChoice::Resume => list(Query::resumable())?,
+            SessionChoice::Stop => list(Query::with_statuses([SessionStatus::Active]))?,
+            SessionChoice::Show(_) => match list(Query::with_statuses([SessionStatus::Active]))? {
                 running if running.len() == 1 => running,
                 _ => list(Query::default())?,
             },

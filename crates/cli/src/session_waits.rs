@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
 use crate::known_session::{KnownSession, Query, Sessions};
-use crate::view::model::Model;
+use crate::view::model::ViewModel;
 use crate::{approvals, state};
 
 /// Entries at the end of a journal that are searched for running hooks and agents. A hook that
@@ -40,15 +40,15 @@ pub(crate) enum SessionWait {
 
 /// What sessions are waiting for: by the name of the session that a person started, each with the
 /// name of the session that waits.
-pub(crate) type Waits = BTreeMap<String, Vec<(String, SessionWait)>>;
+pub(crate) type SessionWaits = BTreeMap<String, Vec<(String, SessionWait)>>;
 
 /// What the sessions of this project are waiting for. For sessions that are not running only
 /// questions count: their answers are kept until the session is resumed.
-pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
-    let Some(store) = sessions.store.as_deref() else { return Ok(Waits::new()) };
+pub(crate) fn of_project(sessions: &Sessions) -> Result<SessionWaits, Failure> {
+    let Some(store) = sessions.store.as_deref() else { return Ok(SessionWaits::new()) };
     let query = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
     let running = sessions.list(&query)?;
-    let mut all = Waits::new();
+    let mut all = SessionWaits::new();
     let questions = questions(&sessions.project)?;
     for session in running.iter().rev() {
         let name = session.name().to_owned();
@@ -112,10 +112,10 @@ fn of_session(
 }
 
 /// The current state of a session, from the end of its journal.
-fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
+fn now(store: &dyn Store, session: &KnownSession) -> Result<ViewModel, Failure> {
     let record = &session.record;
     let stages = record.stages.iter().map(|stage| (stage.clone(), record.provider.clone()));
-    let mut model = Model::new(session.name(), &record.plan, stages.collect());
+    let mut model = ViewModel::new(session.name(), &record.plan, stages.collect());
     let journal = session.journal();
     let last = store.last(&journal).map_err(Failure::Store)?;
     let mut after = last.saturating_sub(ENTRIES_READ_MAX);
@@ -134,7 +134,7 @@ fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
 }
 
 impl SessionWait {
-    /// Waits that a person can act on come first, background hooks last.
+    /// SessionWaits that a person can act on come first, background hooks last.
     fn rank(&self) -> u8 {
         match self {
             SessionWait::Answer(_) => 0,

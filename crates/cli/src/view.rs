@@ -1,6 +1,6 @@
 //! [`LiveView`]: shows a running session at the bottom of a terminal.
 //!
-//! The session's own thread only records: each run event goes into the [`Model`], and its lines
+//! The session's own thread only records: each run event goes into the [`ViewModel`], and its lines
 //! wait to be printed. The painter's thread draws, a few times a second at most, and reads keys, so
 //! a slow terminal does not delay the session.
 //!
@@ -34,7 +34,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::render::session::SessionScreen;
 use crate::screen::{self, Screen};
 use limits::{LEAVING, UNPRINTED_BYTES_MAX};
-use model::Model;
+use model::ViewModel;
 use painter::Painter;
 use terminal::Terminal;
 
@@ -72,7 +72,7 @@ impl LiveView {
         let terminal = Arc::new(Mutex::new(Terminal::find(colour)?));
         let About { session, plan, stages, gate, answering } = about;
         let (heard, bell) = io::pipe().ok()?;
-        let state = Mutex::new(State::new(Model::new(&session, &plan, stages)));
+        let state = Mutex::new(State::new(ViewModel::new(&session, &plan, stages)));
         let shared = Arc::new(Shared { state, printed: Condvar::new(), bell });
         let painter =
             Painter::new(Arc::clone(&shared), Arc::clone(&terminal), heard, gate, answering);
@@ -182,7 +182,7 @@ struct Shared {
 }
 
 struct State {
-    model: Model,
+    model: ViewModel,
     /// Lines to print.
     unprinted: String,
     /// Whether the bell was rung and the painter has not reacted yet.
@@ -194,7 +194,7 @@ struct State {
 }
 
 impl State {
-    fn new(model: Model) -> Self {
+    fn new(model: ViewModel) -> Self {
         let unprinted = String::new();
         Self { model, unprinted, is_rung: false, is_over: false, is_deserted: false }
     }
@@ -202,7 +202,7 @@ impl State {
 
 impl Shared {
     /// Changes the model and prints text above the view.
-    fn note(&self, change: impl FnOnce(&mut Model), text: &str) {
+    fn note(&self, change: impl FnOnce(&mut ViewModel), text: &str) {
         let mut state = locked(&self.state);
         change(&mut state.model);
         if state.is_deserted {

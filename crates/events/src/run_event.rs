@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 pub use self::firing::FiringEvent;
-use self::line::{Level, OrderedLine};
+use self::line::{OrderedLine, RunLevel};
 pub use self::session::{PauseCause, SessionEvent};
 pub use self::turn::TurnEvent;
 use crate::turn::Usage;
@@ -84,10 +84,10 @@ impl RunEvent {
             kind: Cow<'t, str>,
         }
         let Kind { kind } = serde_json::from_str(text)?;
-        match Level::of_kind(&kind) {
-            Level::Firing => Self::of_level::<FiringEvent>(text),
-            Level::Turn => Self::of_level::<TurnEvent>(text),
-            Level::Session => Self::of_level::<SessionEvent>(text),
+        match RunLevel::of_kind(&kind) {
+            RunLevel::Firing => Self::of_level::<FiringEvent>(text),
+            RunLevel::Turn => Self::of_level::<TurnEvent>(text),
+            RunLevel::Session => Self::of_level::<SessionEvent>(text),
         }
     }
 

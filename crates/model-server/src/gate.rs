@@ -1,4 +1,4 @@
-//! [`Gate`]: lets the events of an answer pass one by one, when a test says so.
+//! [`StreamGate`]: lets the events of an answer pass one by one, when a test says so.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use crate::http::SILENCE_MAX;
 
 /// Holds events back. All clones are the same gate.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct StreamGate {
     /// How many events may pass; `None` for any number.
     allowed: Arc<(Mutex<Option<usize>>, Condvar)>,
 }
 
-impl Gate {
+impl StreamGate {
     pub(crate) fn open() -> Self {
         Self { allowed: Arc::new((Mutex::new(None), Condvar::new())) }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gate::Gate;
+use crate::gate::StreamGate;
 
 /// No agent sends a larger request.
 const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -45,18 +45,18 @@ pub(crate) struct Answer {
     pub(crate) status: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) kind: String,
-    pub(crate) body: Body,
+    pub(crate) body: SentBody,
 }
 
 /// What follows the head of an answer.
-pub(crate) enum Body {
+pub(crate) enum SentBody {
     /// All of it at once.
     Whole(String),
     /// One event after the other.
-    Events(Events),
+    SentEvents(SentEvents),
 }
 
-pub(crate) struct Events {
+pub(crate) struct SentEvents {
     pub(crate) events: Vec<String>,
     pub(crate) byte_by_byte: bool,
     pub(crate) end: EventsEnd,
@@ -92,23 +92,23 @@ impl Answer {
         body: String,
     ) -> Self {
         let (status, kind) = (status.to_owned(), kind.to_owned());
-        Self { status, headers, kind, body: Body::Whole(body) }
+        Self { status, headers, kind, body: SentBody::Whole(body) }
     }
 
     /// Writes it. Says whether the connection can have another request.
-    pub(crate) fn write(&self, writer: &mut TcpStream, gate: &Gate) -> io::Result<bool> {
+    pub(crate) fn write(&self, writer: &mut TcpStream, gate: &StreamGate) -> io::Result<bool> {
         let mut head = format!("HTTP/1.1 {}\r\ncontent-type: {}\r\n", self.status, self.kind);
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
         match &self.body {
-            Body::Whole(body) => {
+            SentBody::Whole(body) => {
                 let length = body.len();
                 head += &format!("content-length: {length}\r\nconnection: close\r\n\r\n{body}");
                 writer.write_all(head.as_bytes())?;
                 Ok(false)
             }
-            Body::Events(events) => {
+            SentBody::SentEvents(events) => {
                 writer.write_all((head + "transfer-encoding: chunked\r\n\r\n").as_bytes())?;
                 events.write(writer, gate)
             }
@@ -116,8 +116,8 @@ impl Answer {
     }
 }
 
-impl Events {
-    fn write(&self, writer: &mut TcpStream, gate: &Gate) -> io::Result<bool> {
+impl SentEvents {
+    fn write(&self, writer: &mut TcpStream, gate: &StreamGate) -> io::Result<bool> {
         let mut room = match self.end {
             EventsEnd::Complete => usize::MAX,
             EventsEnd::Cut(bytes) | EventsEnd::Short(bytes) | EventsEnd::Silence(bytes) => bytes,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use gate::Gate;
+pub use gate::StreamGate;
 pub use hookwright_model_script::{ModelScript, ScriptFault};
 pub use http::ReceivedRequest;
 pub use refusal::Refusal;
@@ -63,13 +63,13 @@ pub enum Manner {
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ServerState {
     manner: Manner,
-    gate: Gate,
+    gate: StreamGate,
     requests: Mutex<Vec<ReceivedRequest>>,
     conversations: Mutex<Vec<Value>>,
     /// Turns of the script that are used up.
@@ -81,19 +81,19 @@ struct State {
 impl ModelServer {
     /// A model that answers in this manner, on a free port of the loopback address.
     pub fn start(manner: Manner) -> io::Result<Self> {
-        Self::with_gate(manner, Gate::open())
+        Self::with_gate(manner, StreamGate::open())
     }
 
-    /// The same, but each event of a script's answer waits for [`Gate::allow`].
-    pub fn start_held(manner: Manner) -> io::Result<(Self, Gate)> {
-        let gate = Gate::closed();
+    /// The same, but each event of a script's answer waits for [`StreamGate::allow`].
+    pub fn start_held(manner: Manner) -> io::Result<(Self, StreamGate)> {
+        let gate = StreamGate::closed();
         Ok((Self::with_gate(manner, gate.clone())?, gate))
     }
 
-    fn with_gate(manner: Manner, gate: Gate) -> io::Result<Self> {
+    fn with_gate(manner: Manner, gate: StreamGate) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State {
+        let state = Arc::new(ServerState {
             manner,
             gate,
             requests: Mutex::default(),
@@ -147,7 +147,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Serves one connection until one side closes it.
-fn serve(connection: TcpStream, number: usize, state: &State) -> io::Result<()> {
+fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Result<()> {
     connection.set_read_timeout(Some(SILENCE_MAX))?;
     // A piece is sent when it is written, and not with the next one.
     connection.set_nodelay(true)?;
@@ -166,7 +166,7 @@ fn serve(connection: TcpStream, number: usize, state: &State) -> io::Result<()> 
     Ok(())
 }
 
-fn answer(request: &ReceivedRequest, state: &State) -> Answer {
+fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
     let Some(vendor) = Vendor::of_path(&request.path) else {
         return Answer::json(&vendor::aside(&request.path));
     };

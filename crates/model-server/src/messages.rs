@@ -6,7 +6,7 @@ use hookwright_model_script::{
     Ending, ForeignReply, ModelScript, ScriptedAnswer, ScriptedError, ScriptedTurn, sse,
 };
 
-use crate::http::{Answer, Body, Events, EventsEnd, ReceivedRequest};
+use crate::http::{Answer, EventsEnd, ReceivedRequest, SentBody, SentEvents};
 use crate::vendor::Vendor;
 
 /// The answer to a request. A request that is refused uses up no turn.
@@ -49,7 +49,7 @@ fn streamed(answer: &ScriptedAnswer, number: usize, model: &str) -> Answer {
         status: status_line(200),
         headers: vec![("request-id", format!("req_{number}"))],
         kind: "text/event-stream; charset=utf-8".to_owned(),
-        body: Body::Events(Events { events, byte_by_byte: answer.byte_by_byte, end }),
+        body: SentBody::SentEvents(SentEvents { events, byte_by_byte: answer.byte_by_byte, end }),
     }
 }
 

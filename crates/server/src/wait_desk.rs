@@ -21,7 +21,7 @@ use crate::{limits, signing_key};
 pub struct WaitDesk {
     about: AskingProcess,
     open: Box<dyn Fn() -> io::Result<Approvals> + Send + Sync>,
-    at_work: OnceCell<OpenDesk>,
+    at_work: OnceCell<StartedDesk>,
 }
 
 /// The asking process, and where it listens for answers.
@@ -41,7 +41,7 @@ pub struct AskingProcess {
 }
 
 /// Created with the first question.
-struct OpenDesk {
+struct StartedDesk {
     approvals: Arc<Approvals>,
     listeners: Arc<Listeners>,
     waiting: Waiting,
@@ -61,7 +61,7 @@ impl WaitDesk {
         Self { about, open: Box::new(open), at_work: OnceCell::new() }
     }
 
-    async fn at_work(&self) -> io::Result<&OpenDesk> {
+    async fn at_work(&self) -> io::Result<&StartedDesk> {
         self.at_work
             .get_or_try_init(|| async {
                 let approvals = Arc::new((self.open)()?);
@@ -75,7 +75,7 @@ impl WaitDesk {
                 let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
                 reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
                 let keeper = (self.about.keeper)();
-                Ok(OpenDesk { approvals, listeners, waiting, keeper, bell, reception })
+                Ok(StartedDesk { approvals, listeners, waiting, keeper, bell, reception })
             })
             .await
     }
@@ -180,7 +180,7 @@ impl Waits for WaitDesk {
 
 impl WaitDesk {
     /// Listens again for an earlier wait that is still open, and makes this process its keeper.
-    async fn adopted(&self, desk: &OpenDesk, wait: Wait) -> io::Result<OpenWait> {
+    async fn adopted(&self, desk: &StartedDesk, wait: Wait) -> io::Result<OpenWait> {
         if wait.state != WaitState::Waiting {
             return Ok(desk.opened(wait, Vec::new()));
         }
@@ -195,7 +195,7 @@ impl WaitDesk {
     }
 
     /// The wait without its id and address.
-    fn new_wait(&self, wait: NewWait, desk: &OpenDesk) -> Wait {
+    fn new_wait(&self, wait: NewWait, desk: &StartedDesk) -> Wait {
         let since_ms = now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
@@ -226,7 +226,7 @@ impl WaitDesk {
     }
 }
 
-impl OpenDesk {
+impl StartedDesk {
     /// Runs a call of the store, which blocks, on another thread.
     async fn ask<T: Send + 'static>(
         &self,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AgentStatus, Ended, Life, News};
+use super::{AgentNews, AgentStatus, Life};
 use crate::hooks::Next;
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
 use crate::message::{Message, Role};
@@ -12,7 +12,7 @@ use crate::tool::ToolSpec;
 
 impl Life<'_> {
     /// Asks the model until it has answered, and adds its answer to the conversation.
-    pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, Ended> {
+    pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, AgentStatus> {
         if self.turns >= self.agent.max_turns {
             return Err(AgentStatus::MaxTurns);
         }
@@ -28,7 +28,7 @@ impl Life<'_> {
         self.usage.add(answer.usage);
         let message = Message::assistant(answer.content.clone());
         let content = serde_json::to_value(&message.content).unwrap_or_default();
-        self.agent.audience.see(News::Answer { answer: &answer, message: &message });
+        self.agent.audience.see(AgentNews::Answer { answer: &answer, message: &message });
         self.conversation.add_assistant(message);
         let model = self.agent.model.name();
         let fired = self.agent.hooks.response(model, attempt, &answer.usage, content.clone());
@@ -46,7 +46,10 @@ impl Life<'_> {
     }
 
     /// One request.
-    async fn attempt(&mut self, attempt: u32) -> Result<Result<ModelAnswer, ModelError>, Ended> {
+    async fn attempt(
+        &mut self,
+        attempt: u32,
+    ) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
         let model = std::sync::Arc::clone(&self.agent.model);
         let count = self.conversation.messages().len();
         let fired = self.agent.hooks.request(model.name(), count, attempt);
@@ -80,7 +83,7 @@ impl Life<'_> {
         let collected = loop {
             match self.unless_cancelled(stream.next()).await? {
                 Some(Ok(event)) => {
-                    self.agent.audience.see(News::Stream(&event));
+                    self.agent.audience.see(AgentNews::Stream(&event));
                     if let Err(error) = collector.push(&event) {
                         break Err(error);
                     }
@@ -100,7 +103,7 @@ impl Life<'_> {
     }
 
     /// Waits before the next attempt, if there can be one.
-    async fn wait_for_retry(&mut self, error: ModelError, attempt: u32) -> Result<(), Ended> {
+    async fn wait_for_retry(&mut self, error: ModelError, attempt: u32) -> Result<(), AgentStatus> {
         let after = match error.retry {
             Some(RetryAfter::Named(time)) if time <= RETRY_WAIT_MAX => time,
             Some(RetryAfter::Backoff) => backoff(attempt),
@@ -109,7 +112,7 @@ impl Life<'_> {
         if attempt >= ATTEMPTS_MAX {
             return Err(AgentStatus::ModelFailed(error));
         }
-        self.agent.audience.see(News::Retry { error: &error, attempt, after });
+        self.agent.audience.see(AgentNews::Retry { error: &error, attempt, after });
         self.unless_cancelled(tokio::time::sleep(after)).await
     }
 
@@ -117,8 +120,8 @@ impl Life<'_> {
     fn or_close_calls<T>(
         &mut self,
         answer: &ModelAnswer,
-        result: Result<T, Ended>,
-    ) -> Result<T, Ended> {
+        result: Result<T, AgentStatus>,
+    ) -> Result<T, AgentStatus> {
         if result.is_err() {
             self.answer_unstarted_calls(answer);
         }

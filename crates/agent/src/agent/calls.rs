@@ -9,20 +9,20 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentStatus, CallQuestion, CallResult, Ended, Life, News, UserReply};
+use super::{AgentNews, AgentStatus, CallQuestion, CallResult, Life, UserReply};
 use crate::hooks::{CallFacts, CallVerdict, Next};
 use crate::input_schema;
 use crate::limits::TOOLS_AT_ONCE_MAX;
 use crate::message::Block;
 use crate::model::ModelAnswer;
-use crate::permissions::{JudgedCall, Judgement, Level};
+use crate::permissions::{JudgedCall, Judgement, PermissionLevel};
 use crate::tool::{Tool, ToolCall, ToolEnd, Touches};
 
 /// What the model reads of a call that was never started.
 const NEVER_STARTED: &str = "This call was not started: the session ended before it.";
 
 /// One call, as the model wrote it.
-pub(super) struct Call {
+pub(super) struct ModelCall {
     id: String,
     tool: String,
     input: Map<String, Value>,
@@ -40,16 +40,16 @@ struct Permit {
 /// A call after hooks and permissions.
 enum Planned {
     /// It may run, with this input.
-    Granted(Call, Permit),
+    Granted(ModelCall, Permit),
     /// It has its result already.
     Answered(CallResult, String),
 }
 
 impl Life<'_> {
     /// The calls of an answer.
-    pub(super) fn take_calls(&self, answer: &ModelAnswer) -> Vec<Call> {
+    pub(super) fn take_calls(&self, answer: &ModelAnswer) -> Vec<ModelCall> {
         let calls = answer.content.iter().filter_map(|block| match block {
-            Block::ToolUse { id, name, input } => Some(Call {
+            Block::ToolUse { id, name, input } => Some(ModelCall {
                 id: id.clone(),
                 tool: name.clone(),
                 input: input.clone(),
@@ -74,11 +74,11 @@ impl Life<'_> {
             calls.into_iter().map(|call| call.result(None, None)).collect();
         let blocks = results.iter().map(|result| error_block(&result.id, NEVER_STARTED)).collect();
         let message = self.conversation.add_user(blocks);
-        self.agent.audience.see(News::UserMessage { message, results: &results });
+        self.agent.audience.see(AgentNews::UserMessage { message, results: &results });
     }
 
     /// Runs the calls of an answer and adds their results to the conversation.
-    pub(super) async fn run_calls(&mut self, calls: Vec<Call>) -> Result<(), Ended> {
+    pub(super) async fn run_calls(&mut self, calls: Vec<ModelCall>) -> Result<(), AgentStatus> {
         let mut planned = Vec::new();
         let mut ended = None;
         for mut call in calls {
@@ -107,7 +107,7 @@ impl Life<'_> {
         if ended.is_some() {
             for plan in &mut planned {
                 if let Planned::Granted(call, _) = plan {
-                    let call = std::mem::replace(call, Call::empty());
+                    let call = std::mem::replace(call, ModelCall::empty());
                     *plan = Planned::Answered(call.result(None, None), NEVER_STARTED.to_owned());
                 }
             }
@@ -129,7 +129,7 @@ impl Life<'_> {
             let answered = self.agent.hooks.tool_ended(facts, &end).await;
             result.is_suppressed = answered.said.suppress_output;
             for message in &answered.said.messages {
-                self.agent.audience.see(News::HookMessage(message));
+                self.agent.audience.see(AgentNews::HookMessage(message));
             }
             self.conversation.add_contexts(answered.said.contexts);
             blocks.push(result_block(&result.id, &end, answered.updated_output));
@@ -146,7 +146,7 @@ impl Life<'_> {
     }
 
     /// Hooks, rules and questions of one call: the tool that may run, or why it may not.
-    async fn plan(&mut self, call: &mut Call) -> Result<Result<Permit, String>, Ended> {
+    async fn plan(&mut self, call: &mut ModelCall) -> Result<Result<Permit, String>, AgentStatus> {
         let tools = self.agent.tools.iter();
         let found = tools.clone().find(|tool| tool.spec().name == call.tool).cloned();
         let Some(tool) = found else {
@@ -179,33 +179,35 @@ impl Life<'_> {
             Next::GoOn(said) => self.pass_on(said),
             Next::Blocked { reason, said } => {
                 self.pass_on(said);
-                if judged.level != Level::Deny {
-                    judged = Judgement { level: Level::Deny, rule: None, reason };
+                if judged.level != PermissionLevel::Deny {
+                    judged = Judgement { level: PermissionLevel::Deny, rule: None, reason };
                 }
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
-        if judged.level == Level::Ask {
+        if judged.level == PermissionLevel::Ask {
             judged = self.question(&*tool, call, judged).await?;
         }
         let rule = judged.rule.as_deref();
         let observed = match judged.level {
-            Level::Allow => self.agent.hooks.granted(call.facts(), "allow", rule).await,
-            Level::Ask | Level::Deny => {
+            PermissionLevel::Allow => self.agent.hooks.granted(call.facts(), "allow", rule).await,
+            PermissionLevel::Ask | PermissionLevel::Deny => {
                 self.agent.hooks.denied(call.facts(), rule, &judged.reason).await
             }
         };
         self.heed(observed)?;
         match judged.level {
-            Level::Allow => {
+            PermissionLevel::Allow => {
                 let touches = tool.touches(&call.input);
                 Ok(Ok(Permit { tool, touches }))
             }
-            Level::Ask | Level::Deny => Ok(Err(format!("This call was denied: {}", judged.reason))),
+            PermissionLevel::Ask | PermissionLevel::Deny => {
+                Ok(Err(format!("This call was denied: {}", judged.reason)))
+            }
         }
     }
 
-    fn judge(&self, tool: &dyn Tool, call: &Call, hooks: &CallVerdict) -> Judgement {
+    fn judge(&self, tool: &dyn Tool, call: &ModelCall, hooks: &CallVerdict) -> Judgement {
         let touches = tool.touches(&call.input);
         let judged = JudgedCall { tool: &call.tool, touches: &touches };
         self.agent.permissions.judge(judged, hooks)
@@ -215,12 +217,16 @@ impl Life<'_> {
     async fn question(
         &mut self,
         tool: &dyn Tool,
-        call: &mut Call,
+        call: &mut ModelCall,
         judged: Judgement,
-    ) -> Result<Judgement, Ended> {
-        let deny =
-            |reason: String| Judgement { level: Level::Deny, rule: judged.rule.clone(), reason };
-        let allow = |reason: String| Judgement { level: Level::Allow, rule: None, reason };
+    ) -> Result<Judgement, AgentStatus> {
+        let deny = |reason: String| Judgement {
+            level: PermissionLevel::Deny,
+            rule: judged.rule.clone(),
+            reason,
+        };
+        let allow =
+            |reason: String| Judgement { level: PermissionLevel::Allow, rule: None, reason };
         let asked = self.agent.hooks.permission(call.facts(), suggestions(call));
         let answer = self.unless_cancelled(asked).await?;
         self.pass_on(answer.said);
@@ -233,15 +239,17 @@ impl Life<'_> {
             CallVerdict::Allow => {
                 if let Some(updates) = &answer.updated_permissions {
                     for refused in self.agent.permissions.update(updates) {
-                        self.agent.audience.see(News::Notice(&refused.to_string()));
+                        self.agent.audience.see(AgentNews::Notice(&refused.to_string()));
                     }
                     self.agent.hooks.set_permission_mode(self.agent.permissions.mode.name());
                 }
                 // What the hook changed is judged again: no hook gets past a deny rule.
                 let again = self.judge(tool, call, &CallVerdict::Allow);
                 return Ok(match again.level {
-                    Level::Deny => again,
-                    Level::Allow | Level::Ask => allow("a hook permits it".to_owned()),
+                    PermissionLevel::Deny => again,
+                    PermissionLevel::Allow | PermissionLevel::Ask => {
+                        allow("a hook permits it".to_owned())
+                    }
                 });
             }
             CallVerdict::Deny(reason) => return Ok(deny(reason)),
@@ -269,7 +277,7 @@ impl Life<'_> {
     }
 }
 
-impl Call {
+impl ModelCall {
     fn empty() -> Self {
         Self { id: String::new(), tool: String::new(), input: Map::new(), broken: None }
     }
@@ -302,7 +310,7 @@ impl Call {
 }
 
 /// Rules that would permit the call from now on, for hooks that answer in place of the user.
-fn suggestions(call: &Call) -> Value {
+fn suggestions(call: &ModelCall) -> Value {
     let mut rule = json!({ "toolName": call.tool });
     if let Some(command) = call.input.get("command").and_then(Value::as_str) {
         rule["ruleContent"] = command.into();

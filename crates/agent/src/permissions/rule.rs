@@ -1,8 +1,8 @@
-//! [`Rule`]: one entry of `permissions`, such as `bash`, `bash(git push *)`, `edit(src/**)` or
+//! [`PermissionRule`]: one entry of `permissions`, such as `bash`, `bash(git push *)`, `edit(src/**)` or
 //! `mcp__github__*`.
 //!
-//! A rule that restricts fits when in doubt ([`Rule::may_match`]); a rule that permits fits only for
-//! certain ([`Rule::surely_matches`]).
+//! A rule that restricts fits when in doubt ([`PermissionRule::may_match`]); a rule that permits fits only for
+//! certain ([`PermissionRule::surely_matches`]).
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::tool::Touches;
 
 /// One permission rule.
 #[derive(Debug)]
-pub struct Rule {
+pub struct PermissionRule {
     text: String,
     tool: ToolPattern,
     content: Content,
@@ -51,11 +51,11 @@ enum Content {
     /// A shell command, in words; `*` stands for anything.
     Command(shell::CommandPattern),
     /// Paths.
-    Path(PathPattern),
+    Path(RulePath),
 }
 
 #[derive(Debug)]
-struct PathPattern {
+struct RulePath {
     /// The pattern itself and everything below it.
     matchers: [GlobMatcher; 2],
     /// Text before the first wildcard, to tell whether a folder may hold what is meant.
@@ -68,7 +68,7 @@ struct PathPattern {
 const CHANGING: &[&str] = &["edit", "write"];
 const READING: &[&str] = &["read", "grep", "glob"];
 
-impl Rule {
+impl PermissionRule {
     /// Reads a rule. `home` is what `~/` stands for.
     pub fn parse(text: &str, home: Option<&Path>) -> Result<Self, RuleError> {
         let text = text.trim();
@@ -175,14 +175,14 @@ impl Content {
         match tool {
             "bash" => Ok(Content::Command(shell::CommandPattern::parse(content))),
             tool if CHANGING.contains(&tool) || READING.contains(&tool) => {
-                Ok(Content::Path(PathPattern::parse(content, home)?))
+                Ok(Content::Path(RulePath::parse(content, home)?))
             }
             tool => Err(RuleError::NoContent(tool.to_owned())),
         }
     }
 }
 
-impl PathPattern {
+impl RulePath {
     /// `//etc/**` begins at the root, `~/x` in the home folder, `/x` and `x/y` in the workspace; a name
     /// without `/` is one at any depth.
     fn parse(content: &str, home: Option<&Path>) -> Result<Self, RuleError> {

@@ -4,9 +4,9 @@ use super::*;
 
 const WORKSPACE: &str = "/srv/app";
 
-fn rules(texts: &[&str]) -> Vec<Rule> {
+fn rules(texts: &[&str]) -> Vec<PermissionRule> {
     let home = Path::new("/home/me");
-    texts.iter().map(|text| Rule::parse(text, Some(home)).expect("a rule")).collect()
+    texts.iter().map(|text| PermissionRule::parse(text, Some(home)).expect("a rule")).collect()
 }
 
 fn permissions(mode: &str, allow: &[&str], ask: &[&str], deny: &[&str]) -> Permissions {
@@ -23,18 +23,23 @@ fn bash(command: &str) -> Touches {
     Touches::Command(command.to_owned())
 }
 
-fn level(permissions: &Permissions, tool: &str, touches: &Touches, hooks: &CallVerdict) -> Level {
+fn level(
+    permissions: &Permissions,
+    tool: &str,
+    touches: &Touches,
+    hooks: &CallVerdict,
+) -> PermissionLevel {
     permissions.judge(JudgedCall { tool, touches }, hooks).level
 }
 
 fn is_denied(rule: &str, tool: &str, touches: &Touches) -> bool {
     let permissions = permissions("bypassPermissions", &[], &[], &[rule]);
-    level(&permissions, tool, touches, &CallVerdict::NoOpinion) == Level::Deny
+    level(&permissions, tool, touches, &CallVerdict::NoOpinion) == PermissionLevel::Deny
 }
 
 fn is_allowed(rule: &str, tool: &str, touches: &Touches) -> bool {
     let permissions = permissions("default", &[rule], &[], &[]);
-    level(&permissions, tool, touches, &CallVerdict::NoOpinion) == Level::Allow
+    level(&permissions, tool, touches, &CallVerdict::NoOpinion) == PermissionLevel::Allow
 }
 
 /// Each row beats all rows below it.
@@ -44,20 +49,20 @@ fn the_strongest_word_decides() {
     let git = &["bash(git *)"][..];
     let none = &[][..];
     for (mode, allow, ask, deny, hooks, expected) in [
-        ("bypassPermissions", git, git, git, Allow, Level::Deny),
-        ("bypassPermissions", git, git, none, Deny("no".into()), Level::Deny),
-        ("plan", git, git, none, Allow, Level::Deny),
-        ("bypassPermissions", git, git, none, Allow, Level::Ask),
-        ("bypassPermissions", git, none, none, Ask(None), Level::Ask),
-        ("default", none, none, none, Allow, Level::Allow),
-        ("default", git, none, none, NoOpinion, Level::Allow),
-        ("dontAsk", git, none, none, NoOpinion, Level::Allow),
-        ("dontAsk", git, git, none, NoOpinion, Level::Deny),
-        ("dontAsk", none, none, none, Ask(None), Level::Deny),
-        ("dontAsk", none, none, none, NoOpinion, Level::Deny),
-        ("bypassPermissions", none, none, none, NoOpinion, Level::Allow),
-        ("acceptEdits", none, none, none, NoOpinion, Level::Ask),
-        ("default", none, none, none, NoOpinion, Level::Ask),
+        ("bypassPermissions", git, git, git, Allow, PermissionLevel::Deny),
+        ("bypassPermissions", git, git, none, Deny("no".into()), PermissionLevel::Deny),
+        ("plan", git, git, none, Allow, PermissionLevel::Deny),
+        ("bypassPermissions", git, git, none, Allow, PermissionLevel::Ask),
+        ("bypassPermissions", git, none, none, Ask(None), PermissionLevel::Ask),
+        ("default", none, none, none, Allow, PermissionLevel::Allow),
+        ("default", git, none, none, NoOpinion, PermissionLevel::Allow),
+        ("dontAsk", git, none, none, NoOpinion, PermissionLevel::Allow),
+        ("dontAsk", git, git, none, NoOpinion, PermissionLevel::Deny),
+        ("dontAsk", none, none, none, Ask(None), PermissionLevel::Deny),
+        ("dontAsk", none, none, none, NoOpinion, PermissionLevel::Deny),
+        ("bypassPermissions", none, none, none, NoOpinion, PermissionLevel::Allow),
+        ("acceptEdits", none, none, none, NoOpinion, PermissionLevel::Ask),
+        ("default", none, none, none, NoOpinion, PermissionLevel::Ask),
     ] {
         let permissions = permissions(mode, allow, ask, deny);
         let found = level(&permissions, "bash", &bash("git push"), &hooks);
@@ -70,11 +75,14 @@ fn modes_differ_in_what_they_permit_without_a_rule() {
     let read = Touches::Reads("/srv/app/x".into());
     let change = Touches::Changes("/srv/app/x".into());
     for (mode, expected) in [
-        ("default", [Level::Allow, Level::Ask, Level::Ask]),
-        ("acceptEdits", [Level::Allow, Level::Allow, Level::Ask]),
-        ("plan", [Level::Allow, Level::Deny, Level::Deny]),
-        ("dontAsk", [Level::Allow, Level::Deny, Level::Deny]),
-        ("bypassPermissions", [Level::Allow, Level::Allow, Level::Allow]),
+        ("default", [PermissionLevel::Allow, PermissionLevel::Ask, PermissionLevel::Ask]),
+        ("acceptEdits", [PermissionLevel::Allow, PermissionLevel::Allow, PermissionLevel::Ask]),
+        ("plan", [PermissionLevel::Allow, PermissionLevel::Deny, PermissionLevel::Deny]),
+        ("dontAsk", [PermissionLevel::Allow, PermissionLevel::Deny, PermissionLevel::Deny]),
+        (
+            "bypassPermissions",
+            [PermissionLevel::Allow, PermissionLevel::Allow, PermissionLevel::Allow],
+        ),
     ] {
         let permissions = permissions(mode, &[], &[], &[]);
         let calls = [("read", &read), ("write", &change), ("bash", &bash("ls"))];
@@ -90,7 +98,7 @@ fn a_path_that_a_tool_refuses_is_denied_whatever_the_rules_say() {
     let refused = Touches::Refused("it is outside the workspace".to_owned());
     let judged =
         permissions.judge(JudgedCall { tool: "write", touches: &refused }, &CallVerdict::Allow);
-    assert_eq!(judged.level, Level::Deny);
+    assert_eq!(judged.level, PermissionLevel::Deny);
     assert_eq!(judged.reason, "it is outside the workspace");
 }
 
@@ -225,9 +233,9 @@ fn what_is_no_rule_is_refused() {
         ("bash(git) x", RuleError::Unclosed),
         ("mcp__x__y(z)", RuleError::NoContent("mcp__x__y".into())),
     ] {
-        assert_eq!(Rule::parse(text, None).expect_err(text), error);
+        assert_eq!(PermissionRule::parse(text, None).expect_err(text), error);
     }
-    assert!(matches!(Rule::parse("edit(a[)", None), Err(RuleError::BadPattern(_))));
+    assert!(matches!(PermissionRule::parse("edit(a[)", None), Err(RuleError::BadPattern(_))));
 }
 
 #[test]
@@ -237,9 +245,9 @@ fn a_hook_changes_rules_for_the_session_and_takes_no_guard_away() {
     let update = |change: &str, behavior: &str| json!([{ "type": change, "rules": git, "behavior": behavior, "destination": "session" }]);
     assert_eq!(all.update(&update("addRules", "allow")), []);
     let status = bash("git status");
-    assert_eq!(level(&all, "bash", &status, &CallVerdict::NoOpinion), Level::Allow);
+    assert_eq!(level(&all, "bash", &status, &CallVerdict::NoOpinion), PermissionLevel::Allow);
     assert_eq!(all.update(&update("removeRules", "allow")), []);
-    assert_eq!(level(&all, "bash", &status, &CallVerdict::NoOpinion), Level::Ask);
+    assert_eq!(level(&all, "bash", &status, &CallVerdict::NoOpinion), PermissionLevel::Ask);
     assert_eq!(all.update(&json!({ "type": "setMode", "mode": "plan" })), []);
     assert_eq!(all.mode, PermissionMode::Plan);
     for update in [

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{PermissionMode, Permissions, Rule};
+use super::{PermissionMode, PermissionRule, Permissions};
 
 /// A change that was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +68,7 @@ impl Permissions {
 }
 
 /// `{"toolName": "Bash", "ruleContent": "git *"}`.
-fn rule(given: &Value) -> Result<Rule, RefusedUpdate> {
+fn rule(given: &Value) -> Result<PermissionRule, RefusedUpdate> {
     let not_understood = |why: String| RefusedUpdate::NotUnderstood(why);
     let tool = given["toolName"]
         .as_str()
@@ -77,5 +77,6 @@ fn rule(given: &Value) -> Result<Rule, RefusedUpdate> {
         Some(content) => format!("{tool}({content})"),
         None => tool.to_owned(),
     };
-    Rule::parse(&text, None).map_err(|error| not_understood(format!("the rule `{text}`: {error}")))
+    PermissionRule::parse(&text, None)
+        .map_err(|error| not_understood(format!("the rule `{text}`: {error}")))
 }

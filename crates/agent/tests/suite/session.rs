@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookwright_agent::agent::{
-    AgentEnd, AgentStart, AgentStatus, AskUser, Audience, BuiltInAgent, CallQuestion, News,
+    AgentEnd, AgentNews, AgentStart, AgentStatus, AskUser, Audience, BuiltInAgent, CallQuestion,
     UserReply,
 };
 use hookwright_agent::hooks::{AgentHooks, SessionFacts};
 use hookwright_agent::message::{Block, Message, Role};
 use hookwright_agent::model::scripted::ScriptedModel;
-use hookwright_agent::permissions::{PermissionMode, Permissions, Rule};
+use hookwright_agent::permissions::{PermissionMode, PermissionRule, Permissions};
 use hookwright_agent::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use hookwright_engine::ports::Promise;
 use hookwright_engine::{Answer, CancellationToken, Engine, Event, Hook, HookBuilder};
@@ -73,15 +73,15 @@ struct Kept {
 }
 
 impl Audience for Kept {
-    fn see(&mut self, news: News<'_>) {
+    fn see(&mut self, news: AgentNews<'_>) {
         match news {
-            News::Answer { message, .. } | News::UserMessage { message, .. } => {
+            AgentNews::Answer { message, .. } | AgentNews::UserMessage { message, .. } => {
                 self.messages.lock().unwrap().push(message.clone());
             }
-            News::HookMessage(text) | News::Notice(text) => {
+            AgentNews::HookMessage(text) | AgentNews::Notice(text) => {
                 self.told.lock().unwrap().push(text.to_owned());
             }
-            News::Stream(_) | News::Retry { .. } => {}
+            AgentNews::Stream(_) | AgentNews::Retry { .. } => {}
         }
     }
 }
@@ -503,7 +503,8 @@ async fn no_hook_gets_past_a_deny_rule() {
     let hooks =
         vec![on("tool:pre_execute", Answer::allow()), on("permission:prompt", Answer::allow())];
     let mut session = Session::new(calls(&["rm x"]), hooks);
-    session.agent.permissions.deny = vec![Rule::parse("bash(rm *)", None).expect("a rule")];
+    session.agent.permissions.deny =
+        vec![PermissionRule::parse("bash(rm *)", None).expect("a rule")];
     let ran = session.run().await;
     assert_eq!(
         ran.results()[0].1,

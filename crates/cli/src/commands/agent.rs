@@ -17,7 +17,7 @@ use hookwright_agent::agent::{AgentEnd, AgentStart, AgentStatus};
 use hookwright_agent::permissions::PermissionMode;
 use tokio_util::sync::CancellationToken;
 
-use self::assembly::AgentSession;
+use self::assembly::AssembledAgent;
 use crate::config_files::ConfigOptions;
 use crate::error::{AgentFailure, Failure, model_help};
 use crate::exit_code;
@@ -100,7 +100,7 @@ pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, F
     if prompt.trim().is_empty() {
         return Err(AgentFailure::NoPrompt.into());
     }
-    let session = match AgentSession::assemble(arguments, screen)? {
+    let session = match AssembledAgent::assemble(arguments, screen)? {
         Ok(session) => session,
         Err(code) => return Ok(code),
     };
@@ -130,8 +130,12 @@ fn read_prompt() -> Result<String, AgentFailure> {
     }
 }
 
-async fn run(session: AgentSession, start: AgentStart<'_>, screen: &Screen) -> Result<u8, Failure> {
-    let AgentSession { agent, engine, output } = session;
+async fn run(
+    session: AssembledAgent,
+    start: AgentStart<'_>,
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let AssembledAgent { agent, engine, output } = session;
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
     let first = || {

@@ -14,7 +14,7 @@ use hookwright_store::{JournalKey, Record, Store};
 use crate::config_files::ConfigOptions;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
-use crate::known_session::{Choice, Sessions};
+use crate::known_session::{SessionChoice, Sessions};
 use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
@@ -118,7 +118,7 @@ fn chosen(
         }
         None => {
             let sessions = Sessions::of_project(project.clone(), &arguments.how.options)?;
-            let name = sessions.chosen(None, Choice::Resume)?.1.name().to_owned();
+            let name = sessions.chosen(None, SessionChoice::Resume)?.1.name().to_owned();
             session_choice::in_project(store, &project, &name)
         }
     }

@@ -13,7 +13,7 @@ use crate::known_work::KnownWork;
 use crate::render::session_table;
 use crate::render::table::Table;
 use crate::screen::Screen;
-use crate::session_waits::{self, Waits};
+use crate::session_waits::{self, SessionWaits};
 use crate::text::{Paint, count, one_line};
 
 /// Resumable sessions that are shown.
@@ -73,14 +73,14 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
 }
 
 /// A session, and what it and its child sessions wait for.
-fn as_json(session: &KnownSession, waits: &Waits) -> Value {
+fn as_json(session: &KnownSession, waits: &SessionWaits) -> Value {
     let mut value = session.json();
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
     value["waits"] = waits.iter().map(|(name, wait)| wait.json(name)).collect();
     value
 }
 
-fn shown(running: &[KnownSession], resumable: &[KnownSession], waits: &Waits) -> String {
+fn shown(running: &[KnownSession], resumable: &[KnownSession], waits: &SessionWaits) -> String {
     let mut text = String::new();
     if running.is_empty() {
         text.push_str("nothing runs here\n");

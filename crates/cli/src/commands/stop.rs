@@ -10,7 +10,7 @@ use hookwright_store::Store;
 use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
-use crate::known_session::{Choice, ProjectOption, Sessions};
+use crate::known_session::{ProjectOption, SessionChoice, Sessions};
 use crate::screen::Screen;
 use crate::text::{one_line, visible};
 use crate::{exit_code, span};
@@ -50,7 +50,7 @@ pub(crate) struct StopArguments {
 
 pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let (store, session) = sessions.chosen(arguments.session.as_deref(), Choice::Stop)?;
+    let (store, session) = sessions.chosen(arguments.session.as_deref(), SessionChoice::Stop)?;
     let name = session.name().to_owned();
     if let Some(origin) = sessions.origin_of(&session)? {
         let is_completed = origin.status == SessionStatus::Completed;

@@ -9,7 +9,7 @@ use hookwright_server::approvals::now_ms;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
-use crate::session_waits::Waits;
+use crate::session_waits::SessionWaits;
 
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
@@ -49,7 +49,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
 }
 
 /// Running sessions: their progress, duration and process.
-pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
+pub(crate) fn running(list: &[KnownSession], waits: &SessionWaits) -> String {
     let mut table = Table::default();
     let now = now_ms();
     for session in list {
@@ -67,13 +67,13 @@ pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
 }
 
 /// What a session waits for, and what the user can do about it.
-fn waits_of(session: &KnownSession, waits: &Waits) -> String {
+fn waits_of(session: &KnownSession, waits: &SessionWaits) -> String {
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
     session_wait::lines(waits, now_ms())
 }
 
 /// Resumable sessions, with the commands.
-pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
+pub(crate) fn resumable(list: &[KnownSession], waits: &SessionWaits) -> String {
     let mut table = Table::default().with_outcomes_in(1);
     for session in list {
         let iterations = count(session.record.iterations as usize, "iteration");

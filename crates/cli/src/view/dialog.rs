@@ -2,7 +2,7 @@
 
 use super::keys::Key;
 use super::limits::MESSAGE_CHARS_MAX;
-use super::model::Model;
+use super::model::ViewModel;
 use hookwright_pipeline::session_state::OpenQuestion;
 
 /// The state of the dialog.
@@ -46,14 +46,14 @@ pub(crate) enum Request {
 
 impl Dialog {
     /// The question that keys apply to.
-    pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<&'a OpenQuestion> {
+    pub(crate) fn chosen<'a>(&self, model: &'a ViewModel) -> Option<&'a OpenQuestion> {
         let chosen = self.chosen.as_deref();
         let named = model.state.questions.iter().find(|question| Some(&*question.wait) == chosen);
         named.or_else(|| model.state.questions.first())
     }
 
     /// Drops the dialog about a question that was answered elsewhere.
-    pub(crate) fn follow(&mut self, model: &Model) {
+    pub(crate) fn follow(&mut self, model: &ViewModel) {
         let wait = match &self.asks {
             Asks::Message { wait, .. } | Asks::Answer { wait, .. } => wait,
             Asks::Nothing | Asks::Stop => return,
@@ -64,7 +64,7 @@ impl Dialog {
     }
 
     /// Handles a key; returns the request that it completes, if any.
-    pub(crate) fn press(&mut self, key: Key, model: &Model) -> Option<Request> {
+    pub(crate) fn press(&mut self, key: Key, model: &ViewModel) -> Option<Request> {
         self.follow(model);
         match std::mem::take(&mut self.asks) {
             Asks::Nothing => self.command(key, model),
@@ -91,7 +91,7 @@ impl Dialog {
         }
     }
 
-    fn command(&mut self, key: Key, model: &Model) -> Option<Request> {
+    fn command(&mut self, key: Key, model: &ViewModel) -> Option<Request> {
         let wait = self.chosen(model).map(|question| question.wait.clone());
         match (key, wait) {
             (Key::Letter('a'), Some(wait)) => {
@@ -138,7 +138,7 @@ fn is_no(key: Key) -> bool {
 }
 
 /// The wait after this one; the first after the last.
-fn next(model: &Model, wait: &str) -> Option<String> {
+fn next(model: &ViewModel, wait: &str) -> Option<String> {
     let at = model.state.questions.iter().position(|question| question.wait == wait)?;
     let next = model.state.questions.get(at + 1).or_else(|| model.state.questions.first())?;
     Some(next.wait.clone())
@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
 
-    fn model(waits: &[&str]) -> Model {
-        let mut model = Model::new("one", "work", Vec::new());
+    fn model(waits: &[&str]) -> ViewModel {
+        let mut model = ViewModel::new("one", "work", Vec::new());
         for wait in waits {
             let kind = RunEventKind::Firing(FiringEvent::HookWaiting {
                 hook: format!("gate-{wait}"),

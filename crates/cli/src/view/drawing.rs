@@ -9,7 +9,7 @@ use hookwright_pipeline::session_state::{OpenQuestion, RunningHook, SessionState
 
 use super::dialog::{Asks, Dialog};
 use super::limits::{HOOKS_SHOWN_MAX, OUTPUT_LINES_SHOWN};
-use super::model::Model;
+use super::model::ViewModel;
 use crate::render::human;
 use crate::text::columns::{columns, cut};
 use crate::text::{count, one_line};
@@ -47,7 +47,7 @@ pub(crate) struct Surroundings {
 }
 
 /// Draws the view.
-pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec<Line> {
+pub(crate) fn lines(model: &ViewModel, dialog: &Dialog, around: Surroundings) -> Vec<Line> {
     let rows = rows_of_view(around.rows, dialog.more_output);
     // The last column stays free, so that no terminal wraps.
     let width = around.columns.saturating_sub(1).max(1);
@@ -125,7 +125,7 @@ impl Drawn {
     }
 
     /// `── one: full-workflow ───────────── 3m12s ──`
-    fn rule(&mut self, model: &Model, now_ms: i64) {
+    fn rule(&mut self, model: &ViewModel, now_ms: i64) {
         let name = format!("{}: {}", shown(&model.session), shown(&model.state.record.plan));
         let took = if model.since_ms == 0 { 0 } else { now_ms - model.since_ms };
         let used = model.state.record.usage.map(|used| human::usage(used.into()));
@@ -171,7 +171,7 @@ impl Drawn {
         }
     }
 
-    fn output(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
+    fn output(&mut self, model: &ViewModel, dialog: &Dialog, rows: usize) {
         if dialog.shows_prompt {
             return self.prompt(model, dialog, rows);
         }
@@ -182,7 +182,7 @@ impl Drawn {
     }
 
     /// The beginning of the prompt, and the number of further lines.
-    fn prompt(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
+    fn prompt(&mut self, model: &ViewModel, dialog: &Dialog, rows: usize) {
         if model.prompt.is_empty() {
             return self.add(Weight::Output, Tone::Faint, "  the agent has no prompt yet");
         }
@@ -202,7 +202,7 @@ impl Drawn {
         }
     }
 
-    fn foot(&mut self, model: &Model, dialog: &Dialog, has_keys: bool) {
+    fn foot(&mut self, model: &ViewModel, dialog: &Dialog, has_keys: bool) {
         if !has_keys {
             return;
         }
@@ -256,7 +256,7 @@ impl Drawn {
 }
 
 /// `stage 1/2 plan, iteration 3 of at most 25, issue 3: Parser`
-fn place(model: &Model) -> String {
+fn place(model: &ViewModel) -> String {
     if model.is_at_its_end() {
         return match model.state.hooks.len() {
             0 => "at the end".to_owned(),
@@ -331,7 +331,7 @@ fn paused(pause: &Pause, since: &str, now_ms: i64) -> String {
 }
 
 /// The available keys, as many as fit.
-fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
+fn keys(model: &ViewModel, dialog: &Dialog, width: usize) -> String {
     let pause = if dialog.paused { "continue" } else { "pause" };
     let output = if dialog.more_output { "less output" } else { "more output" };
     let prompt = if dialog.shows_prompt { "output" } else { "prompt" };

@@ -1,4 +1,4 @@
-//! [`Model`]: the data of the live view: the session's state, and its agent's output. No clock, no
+//! [`ViewModel`]: the data of the live view: the session's state, and its agent's output. No clock, no
 //! terminal.
 
 use hookwright_events::{EventName, RunEvent, RunEventKind, TurnEvent};
@@ -10,7 +10,7 @@ use super::last_lines::LastLines;
 
 /// What a session does now.
 #[derive(Debug, Default)]
-pub(crate) struct Model {
+pub(crate) struct ViewModel {
     pub(crate) session: String,
     pub(crate) state: SessionState,
     /// The time of its first event, in milliseconds since 1970.
@@ -24,7 +24,7 @@ pub(crate) struct Model {
     agents: Vec<String>,
 }
 
-impl Model {
+impl ViewModel {
     /// A session of which only the agents of its stages are known.
     pub(crate) fn new(session: &str, plan: &str, stages: Vec<(String, String)>) -> Self {
         let (stages, agents) = stages.into_iter().unzip();

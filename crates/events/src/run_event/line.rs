@@ -26,13 +26,13 @@ impl<'de> Deserialize<'de> for OrderedLine {
 }
 
 /// The level that a name is of.
-pub(super) enum Level {
+pub(super) enum RunLevel {
     Firing,
     Turn,
     Session,
 }
 
-impl Level {
+impl RunLevel {
     pub(super) fn of_kind(kind: &str) -> Self {
         match kind {
             _ if kind.starts_with("hook_") => Self::Firing,
@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for LineVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RunEvent, A::Error> {
         let (mut version, mut firing, mut at, mut session) = (None, None, None, None);
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(KindName(name)) = map.next_key()? {
             match &*name {
                 "version" => version = Some(map.next_value()?),
                 "firing" => firing = Some(map.next_value()?),
@@ -83,25 +83,25 @@ impl<'de> Visitor<'de> for LineVisitor {
 /// Reads the value of `kind` and all that follows.
 fn read_kind<'de, A: MapAccess<'de>>(mut map: A) -> Result<RunEventKind, A::Error> {
     let kind: &'de str = map.next_value()?;
-    let rest = MapAccessDeserializer::new(TaggedRest { kind, given: Given::Nothing, map });
-    Ok(match Level::of_kind(kind) {
-        Level::Firing => FiringEvent::deserialize(rest)?.into(),
-        Level::Turn => TurnEvent::deserialize(rest)?.into(),
-        Level::Session => SessionEvent::deserialize(rest)?.into(),
+    let rest = MapAccessDeserializer::new(TaggedRest { kind, given: KnownLine::Nothing, map });
+    Ok(match RunLevel::of_kind(kind) {
+        RunLevel::Firing => FiringEvent::deserialize(rest)?.into(),
+        RunLevel::Turn => TurnEvent::deserialize(rest)?.into(),
+        RunLevel::Session => SessionEvent::deserialize(rest)?.into(),
     })
 }
 
 /// What follows `kind`, with `kind` before it once more.
 struct TaggedRest<'de, A> {
     kind: &'de str,
-    given: Given,
+    given: KnownLine,
     map: A,
 }
 
 /// How much of `kind` was given.
-enum Given {
+enum KnownLine {
     Nothing,
-    Name,
+    KindName,
     All,
 }
 
@@ -113,45 +113,45 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TaggedRest<'de, A> {
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
         match self.given {
-            Given::Nothing => {
-                self.given = Given::Name;
+            KnownLine::Nothing => {
+                self.given = KnownLine::KindName;
                 seed.deserialize(BorrowedStrDeserializer::new(KIND)).map(Some)
             }
-            Given::Name | Given::All => self.map.next_key_seed(seed),
+            KnownLine::KindName | KnownLine::All => self.map.next_key_seed(seed),
         }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         match self.given {
-            Given::Name => {
-                self.given = Given::All;
+            KnownLine::KindName => {
+                self.given = KnownLine::All;
                 seed.deserialize(BorrowedStrDeserializer::new(self.kind))
             }
-            Given::Nothing | Given::All => self.map.next_value_seed(seed),
+            KnownLine::Nothing | KnownLine::All => self.map.next_value_seed(seed),
         }
     }
 }
 
 /// A field's name, without a copy of it where that is possible.
-struct Name<'de>(Cow<'de, str>);
+struct KindName<'de>(Cow<'de, str>);
 
-impl<'de> Deserialize<'de> for Name<'de> {
+impl<'de> Deserialize<'de> for KindName<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameVisitor;
 
         impl<'de> Visitor<'de> for NameVisitor {
-            type Value = Name<'de>;
+            type Value = KindName<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("the name of a field")
             }
 
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(name)))
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<KindName<'de>, E> {
+                Ok(KindName(Cow::Borrowed(name)))
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
+            fn visit_str<E: Error>(self, name: &str) -> Result<KindName<'de>, E> {
+                Ok(KindName(Cow::Owned(name.to_owned())))
             }
         }
 

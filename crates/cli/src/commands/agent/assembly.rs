@@ -1,4 +1,4 @@
-//! [`AgentSession`]: everything that a session of the built-in agent is made of, put together from
+//! [`AssembledAgent`]: everything that a session of the built-in agent is made of, put together from
 //! files, environment and arguments.
 
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use hookwright_agent::model::anthropic::{
     AnthropicModel, AnthropicSettings, ApiKey, DEFAULT_MODEL,
 };
 use hookwright_agent::model::scripted::ScriptedModel;
-use hookwright_agent::permissions::{Permissions, Rule};
+use hookwright_agent::permissions::{PermissionRule, Permissions};
 use hookwright_agent::tool::Tool;
 use hookwright_agent::tools::{ToolSettings, built_in_tools};
 use hookwright_agent::transcript::{Transcript, TranscriptFacts};
@@ -49,13 +49,13 @@ const SYSTEM: &str = "You are a coding agent. You work alone, in the user's proj
     Text that begins with \"From a hook:\" comes from the user's own rules: follow it.";
 
 /// A session that can run.
-pub(super) struct AgentSession {
+pub(super) struct AssembledAgent {
     pub(super) agent: BuiltInAgent,
     pub(super) engine: Engine,
     pub(super) output: AgentOutput,
 }
 
-impl AgentSession {
+impl AssembledAgent {
     /// Puts a session together; an exit code where what is wrong has been said already.
     pub(super) fn assemble(
         arguments: &AgentArguments,
@@ -168,9 +168,9 @@ fn permissions(
     hooks: &ProjectHooks,
 ) -> Result<Permissions, Failure> {
     let home = UserFolders::current().home.clone();
-    let read = |rules: &[WrittenRule]| -> Result<Vec<Rule>, Failure> {
+    let read = |rules: &[WrittenRule]| -> Result<Vec<PermissionRule>, Failure> {
         let rules = rules.iter().map(|rule| {
-            Rule::parse(&rule.text, home.as_deref()).map_err(|cause| {
+            PermissionRule::parse(&rule.text, home.as_deref()).map_err(|cause| {
                 let place = format!("{}:{}", rule.source.path.display(), rule.place.line);
                 AgentFailure::Rule { place, rule: rule.text.clone(), cause }.into()
             })
@@ -203,7 +203,7 @@ fn tools(
     let protected = ProtectedFiles::new(protected, PROTECTED_ENDINGS)
         .map_err(|error| not_there(error.to_string()))?;
     // A rule that permits a path outside of the workspace makes its folder reachable.
-    let outside = permissions.allow.iter().filter_map(Rule::outside_folder);
+    let outside = permissions.allow.iter().filter_map(PermissionRule::outside_folder);
     let outside: Vec<PathBuf> = outside.filter(|path| path.is_dir()).map(Path::to_owned).collect();
     let workspace = Workspace::open(&hooks.root, &outside, protected)
         .map_err(|error| not_there(error.to_string()))?;

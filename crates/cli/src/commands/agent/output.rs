@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use hookwright_agent::agent::{AgentEnd, AgentStatus, Audience, News};
+use hookwright_agent::agent::{AgentEnd, AgentNews, AgentStatus, Audience};
 use hookwright_agent::hook_stream::HookStream;
 use hookwright_agent::tool::ToolEnd;
 use hookwright_agent::transcript::{Transcript, assistant_message};
@@ -23,7 +23,7 @@ use crate::error::Failure;
 use crate::screen::Screen;
 use crate::text::visible;
 
-/// Lines that wait for a slow reader. Beyond them lines are left out, and counted.
+/// StreamLines that wait for a slow reader. Beyond them lines are left out, and counted.
 const LINES_WAITING_MAX: usize = 4096;
 
 /// What every line of the stream says about the session.
@@ -40,13 +40,13 @@ pub(super) struct StreamFacts {
 /// Standard output, the transcript, and who else looks on.
 #[derive(Clone)]
 pub(super) struct AgentOutput {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<OutputState>>,
 }
 
-struct Shared {
+struct OutputState {
     format: OutputFormat,
     facts: StreamFacts,
-    lines: Option<Lines>,
+    lines: Option<StreamLines>,
     hooks: HookStream,
     transcript: Transcript,
     transcript_failed: bool,
@@ -55,8 +55,8 @@ struct Shared {
     messages: u64,
 }
 
-/// Lines on their way to standard output.
-struct Lines {
+/// StreamLines on their way to standard output.
+struct StreamLines {
     sender: SyncSender<String>,
     writer: JoinHandle<io::Result<()>>,
     left_out: u64,
@@ -70,10 +70,10 @@ impl AgentOutput {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let hooks = HookStream::new(&facts.session_id);
-        let lines = (format == OutputFormat::StreamJson).then(Lines::start);
+        let lines = (format == OutputFormat::StreamJson).then(StreamLines::start);
         let (transcript_failed, messages) = (false, 0);
         let began = Instant::now();
-        let shared = Shared {
+        let shared = OutputState {
             format,
             facts,
             lines,
@@ -87,7 +87,7 @@ impl AgentOutput {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+    fn shared(&self) -> std::sync::MutexGuard<'_, OutputState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,13 +132,13 @@ impl AgentOutput {
                 shared.emit(record);
                 let lines = shared.lines.take();
                 drop(shared);
-                lines.map_or(Ok(()), Lines::finish)
+                lines.map_or(Ok(()), StreamLines::finish)
             }
         }
     }
 }
 
-impl Shared {
+impl OutputState {
     fn emit(&mut self, mut message: Value) {
         let Some(lines) = &mut self.lines else { return };
         self.messages += 1;
@@ -200,18 +200,20 @@ impl Shared {
 }
 
 impl Audience for AgentOutput {
-    fn see(&mut self, news: News<'_>) {
+    fn see(&mut self, news: AgentNews<'_>) {
         let mut shared = self.shared();
         match news {
-            News::Stream(event) => shared.emit(json!({ "type": "stream_event", "event": event })),
-            News::Answer { answer, message } => {
+            AgentNews::Stream(event) => {
+                shared.emit(json!({ "type": "stream_event", "event": event }))
+            }
+            AgentNews::Answer { answer, message } => {
                 shared.emit(json!({
                     "type": "assistant", "message": assistant_message(answer, message),
                     "parent_tool_use_id": null,
                 }));
                 shared.record(|transcript, at| transcript.assistant(answer, message, at));
             }
-            News::UserMessage { message, results } => {
+            AgentNews::UserMessage { message, results } => {
                 shared.emit(json!({
                     "type": "user", "message": message, "parent_tool_use_id": null,
                 }));
@@ -222,7 +224,7 @@ impl Audience for AgentOutput {
                     }
                 }
             }
-            News::HookMessage(text) => {
+            AgentNews::HookMessage(text) => {
                 shared.emit(json!({
                     "type": "system", "subtype": "informational", "content": text,
                     "level": "notice",
@@ -230,14 +232,14 @@ impl Audience for AgentOutput {
                 shared.record(|transcript, at| transcript.notice(text, at));
                 shared.talk(text);
             }
-            News::Notice(text) => {
+            AgentNews::Notice(text) => {
                 shared.emit(json!({
                     "type": "system", "subtype": "informational", "content": text,
                     "level": "warning",
                 }));
                 shared.talk(&format!("note: {text}"));
             }
-            News::Retry { error, attempt, after } => {
+            AgentNews::Retry { error, attempt, after } => {
                 let text = format!(
                     "attempt {attempt} failed: {}; the next one comes in {:.1} s",
                     error.reason,
@@ -270,7 +272,7 @@ fn one_line(result: &hookwright_agent::agent::CallResult) -> String {
     format!("{}: {what}: {how}", result.tool)
 }
 
-impl Lines {
+impl StreamLines {
     fn start() -> Self {
         let (sender, receiver) = sync_channel::<String>(LINES_WAITING_MAX);
         let writer = std::thread::spawn(move || {

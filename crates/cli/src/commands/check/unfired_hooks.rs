@@ -23,14 +23,14 @@ pub(super) struct UnfiredHooks {
     has_runs: bool,
     /// Whether one of the runs cannot be planned, so that its events are unknown.
     pub(super) has_unknown_run: bool,
-    fired: HashSet<Key>,
+    fired: HashSet<HookKey>,
     unfired: Vec<(Arc<Hook>, Arc<SourceFile>)>,
 }
 
 /// Identifies a hook.
-type Key = (PathBuf, u32, String);
+type HookKey = (PathBuf, u32, String);
 
-fn key(hook: &Hook) -> Key {
+fn key(hook: &Hook) -> HookKey {
     (hook.source.path.to_path_buf(), hook.source.line, hook.id.clone())
 }
 
@@ -48,7 +48,8 @@ impl UnfiredHooks {
     /// Adds the hooks of a run.
     pub(super) fn add(&mut self, prepared: &Prepared) {
         self.has_runs = true;
-        let unfired: HashSet<Key> = prepared.plan.unfired.iter().map(|hook| key(hook)).collect();
+        let unfired: HashSet<HookKey> =
+            prepared.plan.unfired.iter().map(|hook| key(hook)).collect();
         let sets = prepared.plan.stages.iter().map(|stage| &stage.hooks);
         let all = sets.chain([&prepared.plan.hooks]).flat_map(|set| set.hooks());
         self.fired.extend(all.map(|hook| key(hook)).filter(|key| !unfired.contains(key)));

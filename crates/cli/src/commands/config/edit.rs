@@ -93,7 +93,7 @@ struct File<'s> {
 }
 
 /// A hook at the point.
-struct Entry<'n> {
+struct HookEntry<'n> {
     /// Its index in its list.
     index: usize,
     node: &'n Node,
@@ -120,14 +120,14 @@ impl<'s> File<'s> {
             && self.hooks().is_some_and(|hooks| matches!(hooks.value.raw, Raw::List(_)))
     }
 
-    fn hooks_of(&self, hook: GitHook) -> Vec<Entry<'_>> {
+    fn hooks_of(&self, hook: GitHook) -> Vec<HookEntry<'_>> {
         let list = if self.is_list_of_all() { self.hooks() } else { self.point() };
         let Some(Raw::List(items)) = list.map(|list| &list.value.raw) else { return Vec::new() };
         let is_here = |node: &Node| {
             !self.is_list_of_all()
                 || text_of(node, "event").is_some_and(|event| self.form.is_point(event))
         };
-        let entries = items.iter().enumerate().map(|(index, node)| Entry { index, node });
+        let entries = items.iter().enumerate().map(|(index, node)| HookEntry { index, node });
         entries.filter(|entry| hook.is(entry.node) && is_here(entry.node)).collect()
     }
 

@@ -8,7 +8,7 @@ use hookwright_store::{Entry, Store, entries};
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::known_session::{Choice, ProjectOption, Sessions};
+use crate::known_session::{ProjectOption, SessionChoice, Sessions};
 use crate::render::journal_line;
 use crate::screen::Screen;
 use crate::text::escaped;
@@ -38,7 +38,7 @@ pub(crate) struct LogArguments {
 
 pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let chosen = sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions log"))?;
+    let chosen = sessions.chosen(arguments.name.as_deref(), SessionChoice::Show("sessions log"))?;
     let name = chosen.1.name().to_owned();
     let mut last = 0;
     loop {

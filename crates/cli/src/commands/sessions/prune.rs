@@ -12,7 +12,7 @@ use hookwright_server::approvals::now_ms;
 use hookwright_store::{Reclaimed, Rewrite};
 use serde_json::{Value, json};
 
-use self::children::Children;
+use self::children::PrunedChildren;
 use self::deletion::{Deleted, delete};
 use crate::error::Failure;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
@@ -123,13 +123,13 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
 fn choose(
     arguments: &PruneArguments,
     sessions: &Sessions,
-) -> Result<(Vec<KnownSession>, Children), Failure> {
+) -> Result<(Vec<KnownSession>, PrunedChildren), Failure> {
     let wanted = match &arguments.status[..] {
         [] => OVER.to_vec(),
         words => Query::with_statuses(words.iter().copied()).statuses,
     };
     let query = Query { all_projects: arguments.all_projects, children: true, ..Query::default() };
-    let (mut chosen, mut children) = (Vec::new(), Children::default());
+    let (mut chosen, mut children) = (Vec::new(), PrunedChildren::default());
     let (mut kept, now) = (arguments.keep.unwrap_or(0), now_ms());
     for session in sessions.list(&query)? {
         if session.record.parent.is_some() {

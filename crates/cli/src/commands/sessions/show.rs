@@ -10,7 +10,7 @@ use hookwright_store::{Entry, Store, entries};
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
-use crate::known_session::{Choice, KnownSession, ProjectOption, Sessions};
+use crate::known_session::{KnownSession, ProjectOption, SessionChoice, Sessions};
 use crate::render::session_table;
 use crate::render::timeline::TimelineScreen;
 use crate::screen::Screen;
@@ -54,7 +54,7 @@ pub(crate) struct ShowArguments {
 pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
     let (store, mut session) =
-        sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions show"))?;
+        sessions.chosen(arguments.name.as_deref(), SessionChoice::Show("sessions show"))?;
     if let Some(which) = arguments.iteration {
         let stage = arguments.stage.as_deref();
         one_iteration::show(store, &session, which, stage, arguments.json, screen)?;

@@ -10,7 +10,7 @@ use crate::view::keys::Keys;
 
 /// A session with one stage after another; its clock is at noon.
 struct Scene {
-    model: Model,
+    model: ViewModel,
     dialog: Dialog,
 }
 
@@ -20,7 +20,7 @@ impl Scene {
     fn new() -> Self {
         let stages = [("plan", "claude"), ("work", "codex")];
         let stages = stages.map(|(stage, agent)| (stage.to_owned(), agent.to_owned()));
-        let model = Model::new("one", "full-workflow", stages.to_vec());
+        let model = ViewModel::new("one", "full-workflow", stages.to_vec());
         Self { model, dialog: Dialog::default() }
     }
 

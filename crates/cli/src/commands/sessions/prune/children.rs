@@ -6,11 +6,11 @@ use crate::known_session::KnownSession;
 
 /// Sessions by workspace and parent.
 #[derive(Default)]
-pub(super) struct Children {
+pub(super) struct PrunedChildren {
     by_parent: HashMap<(String, String), Vec<KnownSession>>,
 }
 
-impl Children {
+impl PrunedChildren {
     /// Adds a session, unless it has no parent.
     pub(super) fn add(&mut self, session: KnownSession) {
         let Some(parent) = &session.record.parent else { return };

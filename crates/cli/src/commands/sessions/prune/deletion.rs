@@ -60,7 +60,7 @@ fn delete_under(
     faults::point("prune marked");
     remove_folder(root, session.name())?;
     faults::point("prune removed folder");
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<PrunedPart> = Vec::new();
     // The folders of children are inside the session's.
     for child in children {
         parts.extend(parts_of(child, child.version));
@@ -109,15 +109,16 @@ fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
 
 /// A part of a session's data in the store.
 #[derive(Clone)]
-enum Part {
+enum PrunedPart {
     Journal(JournalKey),
     Record(Delete),
 }
 
 /// All data of a session in the store; the record that names the rest comes last.
-fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Part> {
-    let page =
-        |key| Part::Record(Delete { kind: Kind::SessionIssues, key, expected: Expected::Any });
+fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = PrunedPart> {
+    let page = |key| {
+        PrunedPart::Record(Delete { kind: Kind::SessionIssues, key, expected: Expected::Any })
+    };
     let record = Delete {
         kind: Kind::Session,
         key: RecordKey {
@@ -127,15 +128,18 @@ fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Part> 
         expected: Expected::Version(version),
     };
     let pages = page_keys(&session.record).map(page);
-    [Part::Journal(session.journal())].into_iter().chain(pages).chain([Part::Record(record)])
+    [PrunedPart::Journal(session.journal())]
+        .into_iter()
+        .chain(pages)
+        .chain([PrunedPart::Record(record)])
 }
 
-fn delete_some(fence: &Fence, store: &dyn Store, parts: &[Part]) -> Result<(), StoreError> {
+fn delete_some(fence: &Fence, store: &dyn Store, parts: &[PrunedPart]) -> Result<(), StoreError> {
     let mut commit = Commit { fence: Some(fence), ..Commit::unsynced() };
     for part in parts {
         match part.clone() {
-            Part::Journal(key) => commit.drop_journals.push(key),
-            Part::Record(delete) => commit.deletes.push(delete),
+            PrunedPart::Journal(key) => commit.drop_journals.push(key),
+            PrunedPart::Record(delete) => commit.deletes.push(delete),
         }
     }
     store.commit(&commit).map(|_| ())
