@@ -3,6 +3,7 @@
 
 mod agent_names;
 mod agent_pipelines;
+mod agent_scenarios;
 mod agents;
 mod approvals;
 mod architecture;
