@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{AgentNews, AgentStatus, Life};
 use crate::hooks::Next;
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
-use crate::message::{Message, Role};
+use crate::message::{Block, Message, Role};
 use crate::model::collect::Collector;
 use crate::model::{ModelAnswer, ModelError, ModelRequest, RetryAfter};
 use crate::tool::ToolSpec;
@@ -26,7 +26,11 @@ impl Life<'_> {
         };
         self.turns += 1;
         self.usage.add(answer.usage);
-        let message = Message::assistant(answer.content.clone());
+        let mut message = Message::assistant(answer.content.clone());
+        if message.content.is_empty() {
+            // No server accepts a message without content.
+            message.content.push(Block::text("(The model said nothing.)"));
+        }
         let content = serde_json::to_value(&message.content).unwrap_or_default();
         self.agent.audience.see(AgentNews::Answer { answer: &answer, message: &message });
         self.conversation.add_assistant(message);

@@ -399,6 +399,25 @@ async fn a_blocked_stop_goes_on_with_the_reason() {
 }
 
 #[tokio::test]
+async fn an_answer_without_content_is_never_sent_back_empty() {
+    let times = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&times);
+    let block = Hook::on("session:stop", move |_| {
+        let mut times = counted.lock().unwrap();
+        *times += 1;
+        let first = *times == 1;
+        async move { Ok(if first { Answer::deny("go on") } else { Answer::default() }) }
+    });
+    let turns = json!({ "turns": [
+        { "content": [] },
+        { "content": [{ "type": "text", "text": "done" }] },
+    ] });
+    let ran = Session::new(turns, vec![block]).run().await;
+    assert_eq!(ran.end.text, "done");
+    assert!(ran.messages.iter().all(|message| !message.content.is_empty()), "{:?}", ran.messages);
+}
+
+#[tokio::test]
 async fn continue_false_ends_the_session_and_no_call_starts() {
     let stop = on_command("tool:pre_execute", "second", Answer::stop("enough"));
     let ran = Session::new(calls(&["first", "second", "third"]), vec![stop]).run().await;
