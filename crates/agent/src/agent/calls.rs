@@ -235,6 +235,11 @@ impl Life<'_> {
         {
             return Ok(deny(why));
         }
+        // What a hook wrote is judged again: the user's yes gets it past no deny rule either.
+        let again = self.judge(tool, call, &CallVerdict::NoOpinion);
+        if again.level == Level::Deny {
+            return Ok(again);
+        }
         match answer.verdict {
             CallVerdict::Allow => {
                 if let Some(updates) = &answer.updated_permissions {

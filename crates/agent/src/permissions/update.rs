@@ -12,7 +12,7 @@ pub enum RefusedUpdate {
     #[error("a hook's change of permissions has the destination `{0}`; only `session` is possible")]
     Destination(String),
     /// It is none of the changes that are known, or lacks something.
-    #[error("a hook's change of permissions cannot be understood: {0}")]
+    #[error("a hook's change of permissions is refused: {0}")]
     NotUnderstood(String),
 }
 

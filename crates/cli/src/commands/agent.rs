@@ -3,10 +3,12 @@
 //! | module | does |
 //! |---|---|
 //! | `assembly` | puts the session together: hooks, model, tools, permissions |
+//! | `files_at_start` | notices when a hook file is no longer as the session read it |
 //! | `output` | what leaves on standard output, in one of three formats |
 //! | `terminal_user` | asks a person on the terminal |
 
 mod assembly;
+mod files_at_start;
 mod output;
 mod terminal_user;
 

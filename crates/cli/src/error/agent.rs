@@ -64,7 +64,7 @@ impl AgentFailure {
             AgentFailure::Script { path, cause } => (
                 format!("the script of the model cannot be used: {cause}"),
                 Some(path.display().to_string()),
-                "docs/agent.md shows what a script looks like".to_owned(),
+                "docs/models.md shows what a script looks like".to_owned(),
             ),
             AgentFailure::Client(error) => {
                 (error.reason.clone(), None, model_help(error.kind).to_owned())

@@ -26,6 +26,7 @@ use hookwright_engine::{Engine, Interest, Secrets};
 use hookwright_pipeline::session_id;
 
 use super::AgentArguments;
+use super::files_at_start::FilesAtStart;
 use super::output::{AgentOutput, StreamFacts};
 use super::terminal_user::TerminalUser;
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
@@ -106,7 +107,8 @@ impl AssembledAgent {
             transcript_path,
         };
         let engine = hooks.engine(EngineOptions::default());
-        let output = AgentOutput::new(arguments.output, stream_facts, transcript, clock);
+        let files = FilesAtStart::new(&hooks.files);
+        let output = AgentOutput::new(arguments.output, stream_facts, transcript, files, clock);
         let observer = output.clone();
         let observer = move |event: &hookwright_events::RunEvent| observer.see_run_event(event);
         engine.observe(Interest::Everything, Arc::new(observer));

@@ -19,6 +19,7 @@ use hookwright_events::RunEvent;
 use serde_json::{Value, json};
 
 use super::OutputFormat;
+use super::files_at_start::FilesAtStart;
 use crate::error::Failure;
 use crate::screen::Screen;
 use crate::text::visible;
@@ -50,6 +51,7 @@ struct OutputState {
     hooks: HookStream,
     transcript: Transcript,
     transcript_failed: bool,
+    files: FilesAtStart,
     clock: Arc<dyn Clock>,
     began: Instant,
     messages: u64,
@@ -67,6 +69,7 @@ impl AgentOutput {
         format: OutputFormat,
         facts: StreamFacts,
         transcript: Transcript,
+        files: FilesAtStart,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let hooks = HookStream::new(&facts.session_id);
@@ -80,6 +83,7 @@ impl AgentOutput {
             hooks,
             transcript,
             transcript_failed,
+            files,
             clock,
             began,
             messages,
@@ -123,6 +127,7 @@ impl AgentOutput {
     /// The result, and the end of the stream.
     pub(super) fn end(&self, end: &AgentEnd) -> Result<(), Failure> {
         let mut shared = self.shared();
+        shared.compare_files();
         let record = shared.result(end);
         match shared.format {
             OutputFormat::Text if end.text.is_empty() => Ok(()),
@@ -194,6 +199,21 @@ impl OutputState {
         })
     }
 
+    /// Tells the user of hook files that are no longer as they were read.
+    fn compare_files(&mut self) {
+        for notice in self.files.notices() {
+            self.notice(&notice);
+        }
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.emit(json!({
+            "type": "system", "subtype": "informational", "content": text, "level": "warning",
+        }));
+        self.record(|transcript, at| transcript.notice(text, at));
+        self.talk(&format!("note: {text}"));
+    }
+
     fn talk(&mut self, text: &str) {
         Screen.talk(&format!("{}\n", visible(text)));
     }
@@ -223,6 +243,7 @@ impl Audience for AgentOutput {
                         shared.talk(&one_line(result));
                     }
                 }
+                shared.compare_files();
             }
             AgentNews::HookMessage(text) => {
                 shared.emit(json!({
@@ -232,13 +253,7 @@ impl Audience for AgentOutput {
                 shared.record(|transcript, at| transcript.notice(text, at));
                 shared.talk(text);
             }
-            AgentNews::Notice(text) => {
-                shared.emit(json!({
-                    "type": "system", "subtype": "informational", "content": text,
-                    "level": "warning",
-                }));
-                shared.talk(&format!("note: {text}"));
-            }
+            AgentNews::Notice(text) => shared.notice(text),
             AgentNews::Retry { error, attempt, after } => {
                 let text = format!(
                     "attempt {attempt} failed: {}; the next one comes in {:.1} s",
