@@ -237,7 +237,7 @@ impl Life<'_> {
         }
         // What a hook wrote is judged again: the user's yes gets it past no deny rule either.
         let again = self.judge(tool, call, &CallVerdict::NoOpinion);
-        if again.level == Level::Deny {
+        if again.level == PermissionLevel::Deny {
             return Ok(again);
         }
         match answer.verdict {
