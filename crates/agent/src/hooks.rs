@@ -74,6 +74,12 @@ impl Said {
         self.contexts.extend(other.contexts);
         self.messages.extend(other.messages);
     }
+
+    /// The same with one more text for the model.
+    pub fn with_context(mut self, context: impl Into<String>) -> Self {
+        self.contexts.push(context.into());
+        self
+    }
 }
 
 /// What to do at a point that hooks can block.
@@ -96,6 +102,17 @@ pub enum Next {
         /// What else was said.
         said: Said,
     },
+}
+
+impl Next {
+    /// What was said, and why the program must not go on, if it must not: for points at which a block and
+    /// an end come to the same.
+    pub fn into_parts(self) -> (Said, Option<String>) {
+        match self {
+            Next::GoOn(said) => (said, None),
+            Next::Blocked { reason, said } | Next::End { reason, said } => (said, Some(reason)),
+        }
+    }
 }
 
 /// What to do at a point that hooks cannot block.

@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod any_split;
+mod examples;
 mod model_stream;
 mod session;
 mod support;

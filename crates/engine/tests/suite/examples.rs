@@ -1,10 +1,10 @@
 //! The programs in `examples/` do what the documentation says, and the pages that show one of them
 //! show it as it is.
 
+mod built;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::SystemTime;
+use std::path::Path;
 
 #[test]
 fn a_program_that_embeds_the_engine_has_less_than_20_lines() {
@@ -119,47 +119,5 @@ fn source(example: &str) -> String {
 
 /// What an example prints; it must succeed.
 fn printed_by(example: &str) -> String {
-    let output = Command::new(program(example)).output().expect("it starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{example}: {} {errors}", output.status);
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// The built example. `cargo test` builds examples beside the tests, but not for a single test;
-/// then it is built now.
-fn program(example: &str) -> PathBuf {
-    let this = std::env::current_exe().expect("a test is a program");
-    let profile = this.ancestors().nth(2).expect("<target>/<profile>/deps/<test>");
-    let program = profile.join("examples").join(example);
-    if built(&program).is_none_or(|built| built < newest(&folder().join(".."))) {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--offline", "--example", example, "--target-dir"]);
-        cargo.arg(profile.parent().expect("<target>")).current_dir(folder());
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo is there").success(), "{example} does not build");
-    }
-    program
-}
-
-fn built(program: &Path) -> Option<SystemTime> {
-    fs::metadata(program).and_then(|metadata| metadata.modified()).ok()
-}
-
-/// The time of the newest change in the sources of the examples' crates.
-fn newest(crates: &Path) -> SystemTime {
-    let parts = ["events/src", "process/src", "engine/src", "config/src", "engine/examples"];
-    let mut left: Vec<PathBuf> = parts.iter().map(|part| crates.join(part)).collect();
-    let mut newest = SystemTime::UNIX_EPOCH;
-    while let Some(path) = left.pop() {
-        let metadata = fs::metadata(&path).expect("a source");
-        if metadata.is_dir() {
-            let entries = fs::read_dir(&path).expect("a folder");
-            left.extend(entries.map(|entry| entry.expect("an entry").path()));
-        } else {
-            newest = newest.max(metadata.modified().expect("a time"));
-        }
-    }
-    newest
+    built::printed_by(folder(), example, &["events", "process", "engine", "config"])
 }
