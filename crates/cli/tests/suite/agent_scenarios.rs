@@ -448,6 +448,7 @@ fn compare(expected: &Path, parts: &[(&str, String)]) -> Result<(), String> {
     let mut faults = Vec::new();
     let is_update = std::env::var_os("HOOKWRIGHT_UPDATE").is_some();
     if is_update {
+        drop(fs::remove_dir_all(expected));
         fs::create_dir_all(expected).unwrap();
     } else if !expected.join("exit_code").exists() {
         return Err("expected/ is missing; HOOKWRIGHT_UPDATE=1 writes it".to_owned());
@@ -456,8 +457,9 @@ fn compare(expected: &Path, parts: &[(&str, String)]) -> Result<(), String> {
         let path = expected.join(file);
         let known = fs::read_to_string(&path).unwrap_or_default();
         if is_update && actual.is_empty() {
-            drop(fs::remove_file(&path));
-        } else if is_update {
+            continue;
+        }
+        if is_update {
             fs::write(&path, actual).unwrap();
         } else if known != *actual {
             let diff = TextDiff::from_lines(&known, actual);

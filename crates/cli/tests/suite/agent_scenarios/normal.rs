@@ -6,6 +6,9 @@ use serde_json::Value;
 const DURATIONS: &[&str] =
     &["duration_ms", "durationMs", "durationSeconds", "duration_api_ms", "retry_delay_ms"];
 
+/// Variables that are times.
+const VARIABLES: &[&str] = &["FORGE_TIMESTAMP", "FORGE_DURATION_MS", "TIMESTAMP", "DURATION_MS"];
+
 /// Names of one run.
 pub(super) struct Normal {
     /// The home folder.
@@ -99,6 +102,8 @@ fn durations(value: &mut Value) {
             for (name, field) in fields {
                 if DURATIONS.contains(&name.as_str()) && field.is_number() {
                     *field = 0.into();
+                } else if VARIABLES.contains(&name.as_str()) && field.is_string() {
+                    *field = "TIME".into();
                 } else if name == "version" && *field == env!("CARGO_PKG_VERSION") {
                     *field = "VERSION".into();
                 } else {
