@@ -165,12 +165,17 @@ impl Permissions {
             return judgement(PermissionLevel::Allow, Some(rule.text().to_owned()), reason);
         }
         let mode = self.mode.name();
+        // What is outside of the workspace is reachable only because a rule names its folder; what that
+        // rule does not permit itself is asked about.
+        let (reads, changes) = match call.touches {
+            Touches::Reads(path) => (path.starts_with(&self.workspace), false),
+            Touches::Changes(path) => (false, path.starts_with(&self.workspace)),
+            Touches::Command(_) | Touches::Refused(_) | Touches::Other => (false, false),
+        };
         let permits = match self.mode {
             PermissionMode::BypassPermissions => true,
-            PermissionMode::AcceptEdits => {
-                only_reads || matches!(call.touches, Touches::Changes(_))
-            }
-            PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => only_reads,
+            PermissionMode::AcceptEdits => reads || changes,
+            PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => reads,
         };
         if permits {
             return judgement(PermissionLevel::Allow, None, format!("the mode {mode} permits it"));

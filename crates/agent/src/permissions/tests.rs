@@ -93,6 +93,24 @@ fn modes_differ_in_what_they_permit_without_a_rule() {
 }
 
 #[test]
+fn no_mode_permits_more_outside_of_the_workspace_than_the_rule_that_names_the_folder() {
+    for mode in ["default", "acceptEdits"] {
+        let permissions = permissions(mode, &["read(//srv/data/*.csv)"], &[], &[]);
+        let judged = |tool: &str, touches: Touches| {
+            level(&permissions, tool, &touches, &CallVerdict::NoOpinion)
+        };
+        let path = |name: &str| PathBuf::from("/srv/data").join(name);
+        assert_eq!(judged("read", Touches::Reads(path("a.csv"))), PermissionLevel::Allow, "{mode}");
+        assert_eq!(judged("read", Touches::Reads(path("key"))), PermissionLevel::Ask, "{mode}");
+        assert_eq!(
+            judged("write", Touches::Changes(path("a.csv"))),
+            PermissionLevel::Ask,
+            "{mode}"
+        );
+    }
+}
+
+#[test]
 fn a_path_that_a_tool_refuses_is_denied_whatever_the_rules_say() {
     let permissions = permissions("bypassPermissions", &["write"], &[], &[]);
     let refused = Touches::Refused("it is outside the workspace".to_owned());
