@@ -239,7 +239,7 @@ impl Audience for AgentOutput {
                 }));
                 shared.record(|transcript, at| transcript.user(message, results, at));
                 if shared.format == OutputFormat::Text {
-                    for result in results {
+                    for result in results.iter().filter(|result| !result.is_suppressed) {
                         shared.talk(&one_line(result));
                     }
                 }
