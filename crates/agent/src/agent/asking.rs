@@ -111,7 +111,15 @@ impl Life<'_> {
         let after = match error.retry {
             Some(RetryAfter::Named(time)) if time <= RETRY_WAIT_MAX => time,
             Some(RetryAfter::Backoff) => backoff(attempt),
-            Some(RetryAfter::Named(_)) | None => return Err(AgentStatus::ModelFailed(error)),
+            Some(RetryAfter::Named(time)) => {
+                let (named, longest) = (time.as_secs(), RETRY_WAIT_MAX.as_secs());
+                let waits = format!(
+                    "the server asks for a wait of {named} s, and {longest} s is the limit"
+                );
+                let reason = format!("{}; {waits}", error.reason);
+                return Err(AgentStatus::ModelFailed(ModelError { reason, ..error }));
+            }
+            None => return Err(AgentStatus::ModelFailed(error)),
         };
         if attempt >= ATTEMPTS_MAX {
             return Err(AgentStatus::ModelFailed(error));

@@ -93,7 +93,7 @@ pub(crate) fn model_help(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::UnknownModel => "check `--model` and `model:` in hookwright.yaml",
         ModelErrorKind::Unreachable => "check the network and ANTHROPIC_BASE_URL, and try again",
         ModelErrorKind::Tls => {
-            "check ANTHROPIC_BASE_URL: its certificate is not trusted on this machine"
+            "check ANTHROPIC_BASE_URL: the server has no TLS, or no certificate that this machine trusts"
         }
         ModelErrorKind::BadAddress => "fix ANTHROPIC_BASE_URL, or unset it",
         ModelErrorKind::RateLimited => "wait, or use a key with a higher limit",
