@@ -58,7 +58,8 @@ exec jq -c --arg name "$name" \
 struct Scenario {
     /// What comes behind `hookwright agent`.
     args: Vec<String>,
-    /// Variables; null removes one. `$HOME` and `$SERVER` in values are replaced.
+    /// Variables; null removes one. `$HOME`, `$SERVER` and `$HOST` (the server's address and port) in
+    /// values are replaced.
     #[serde(default)]
     env: BTreeMap<String, Option<String>>,
     /// Standard input.
@@ -73,6 +74,8 @@ struct Scenario {
     terminal: Option<String>,
     /// Is interrupted when this file of the project exists.
     interrupt_when: Option<String>,
+    /// The most bytes of any file that is written, as if the disk were full then.
+    file_bytes_max: Option<u32>,
     /// A shell command that prepares the project.
     prepare: Option<String>,
     /// Whether the pieces of answers are kept in `stdout`.
@@ -248,7 +251,9 @@ fn prepared(folder: &Path, scenario: &Scenario, server: &ModelServer) -> Sandbox
     for (name, value) in &scenario.env {
         if let Some(value) = value {
             let value = value.replace("$HOME", &home.to_string_lossy());
-            sandbox = sandbox.set(name, &value.replace("$SERVER", &server.url()));
+            let value = value.replace("$SERVER", &server.url());
+            let host = server.url().replace("http://", "");
+            sandbox = sandbox.set(name, &value.replace("$HOST", &host));
         }
     }
     if let Some(prepare) = &scenario.prepare {
@@ -277,6 +282,9 @@ fn agent(sandbox: &Sandbox, scenario: &Scenario) -> Result<(i32, String, String)
     if scenario.terminal.is_some() {
         command = in_terminal(&command);
     }
+    if let Some(bytes) = scenario.file_bytes_max {
+        command = with_short_files(&command, bytes);
+    }
     let typed = scenario.terminal.as_ref().or(scenario.stdin.as_ref());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(if typed.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -304,6 +312,17 @@ fn agent(sandbox: &Sandbox, scenario: &Scenario) -> Result<(i32, String, String)
     let code = output.status.code().ok_or("it was killed: it did not end in time")?;
     let text = |bytes| String::from_utf8(bytes).map_err(|_| "the output is not UTF-8".to_owned());
     Ok((code, text(output.stdout)?, text(output.stderr)?))
+}
+
+/// The command with a limit on the size of files. It gets an error, not a signal, like on a full disk.
+fn with_short_files(command: &Command, bytes: u32) -> Command {
+    let mut limited = Command::new("sh");
+    // The shell counts blocks of 512 bytes.
+    limited.args(["-c", r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#, &(bytes / 512).to_string()]);
+    limited.arg(command.get_program()).args(command.get_args()).env_clear();
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(command.get_current_dir().unwrap());
+    limited
 }
 
 /// The command with a terminal of its own; `script` gives it one.
