@@ -99,7 +99,7 @@ pub enum AgentNews<'a> {
     Answer {
         /// Its answer.
         answer: &'a ModelAnswer,
-        /// The message as it is recorded: inputs as hooks rewrote them.
+        /// The message as the model wrote it. If hooks rewrite an input, a notice follows.
         message: &'a Message,
     },
     /// A message of the user was added: the prompt, results of tools, what hooks had to say.

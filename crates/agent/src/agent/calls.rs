@@ -88,7 +88,11 @@ impl Life<'_> {
             }
             match self.plan(&mut call).await {
                 Ok(Ok(permit)) => {
-                    self.conversation.rewrite_input(&call.id, &call.input);
+                    if self.conversation.rewrite_input(&call.id, &call.input) {
+                        // The answer is recorded as the model wrote it; this says what runs.
+                        let text = call.rewritten();
+                        self.agent.audience.see(AgentNews::Notice(&text));
+                    }
                     planned.push(Planned::Granted(call, permit));
                 }
                 Ok(Err(denial)) => {
@@ -300,6 +304,12 @@ impl ModelCall {
             denied,
             is_suppressed: false,
         }
+    }
+
+    /// Says what runs in place of what the model wrote.
+    fn rewritten(&self) -> String {
+        let input = Value::Object(self.input.clone());
+        format!("a hook rewrote the input of the call {} ({}): {input}", self.id, self.tool)
     }
 
     /// Replaces the input by what a hook wrote, if that fits the tool.

@@ -43,21 +43,25 @@ impl Conversation {
         }
     }
 
-    /// The model's input of a call becomes what ran.
+    /// The model's input of a call becomes what runs. Returns whether it was another one.
     pub(super) fn rewrite_input(
         &mut self,
         id: &str,
         input: &serde_json::Map<String, serde_json::Value>,
-    ) {
+    ) -> bool {
         let blocks = self.messages.iter_mut().rev().flat_map(|message| &mut message.content);
         for block in blocks {
             if let Block::ToolUse { id: known, input: written, .. } = block
                 && known == id
             {
-                written.clone_from(input);
-                return;
+                let is_other = written != input;
+                if is_other {
+                    written.clone_from(input);
+                }
+                return is_other;
             }
         }
+        false
     }
 
     /// What the model said last.
