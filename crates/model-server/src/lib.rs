@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use gate::StreamGate;
-pub use hookwright_model_script::{ModelScript, ScriptFault};
+pub use hookwright_model_script::{ModelScript, ScriptFault, ScriptedTurn};
 pub use http::ReceivedRequest;
 pub use refusal::Refusal;
 use serde_json::Value;
@@ -71,11 +71,21 @@ struct ServerState {
     manner: Manner,
     gate: StreamGate,
     requests: Mutex<Vec<ReceivedRequest>>,
+    times: Mutex<Vec<RequestTimes>>,
     conversations: Mutex<Vec<Value>>,
     /// Turns of the script that are used up.
     turns_used: Mutex<usize>,
     first_asked: OnceLock<Instant>,
     is_over: AtomicBool,
+}
+
+/// When a request came and went.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestTimes {
+    /// It was read completely.
+    pub arrived: Instant,
+    /// The last byte of its answer was written.
+    pub answered: Option<Instant>,
 }
 
 impl ModelServer {
@@ -97,6 +107,7 @@ impl ModelServer {
             manner,
             gate,
             requests: Mutex::default(),
+            times: Mutex::default(),
             conversations: Mutex::default(),
             turns_used: Mutex::default(),
             first_asked: OnceLock::new(),
@@ -125,6 +136,11 @@ impl ModelServer {
     /// Every request to a model, also those that were refused, oldest first.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         locked(&self.state.requests).clone()
+    }
+
+    /// When each request came and went, in the order in which they came.
+    pub fn request_times(&self) -> Vec<RequestTimes> {
+        locked(&self.state.times).clone()
     }
 
     /// The conversations that it was asked to continue with tools, oldest first.
@@ -158,8 +174,16 @@ fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Resul
         return writer.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     }
     while let Some(request) = http::read_request(&mut reader, number)? {
+        let times = RequestTimes { arrived: Instant::now(), answered: None };
+        let place = {
+            let mut all = locked(&state.times);
+            all.push(times);
+            all.len() - 1
+        };
         let answer = answer(&request, state);
-        if !answer.write(&mut writer, &state.gate)? {
+        let goes_on = answer.write(&mut writer, &state.gate)?;
+        locked(&state.times)[place].answered = Some(Instant::now());
+        if !goes_on {
             break;
         }
     }

@@ -68,10 +68,9 @@ impl Life<'_> {
         self.conversation.place_contexts();
         let tools: Vec<ToolSpec> =
             self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
-        let messages = self.conversation.messages().to_vec();
         let request = ModelRequest {
             system: &self.agent.system,
-            messages: &messages,
+            messages: self.conversation.messages(),
             tools: &tools,
             max_tokens: self.agent.max_tokens,
         };

@@ -30,9 +30,23 @@ impl Compared {
 
 /// Interleaves the two, and repeats a run that other load on the machine disturbed.
 pub(crate) fn compare(rounds: usize, floor: impl Fn(), thing: impl Fn()) -> Compared {
+    let time = |deed: &dyn Fn()| {
+        let start = Instant::now();
+        deed();
+        start.elapsed().as_secs_f64()
+    };
+    compare_times(rounds, &mut || time(&floor), &mut || time(&thing))
+}
+
+/// The same for functions that say how many seconds they took: what they prepare does not count.
+pub(crate) fn compare_times(
+    rounds: usize,
+    floor: &mut dyn FnMut() -> f64,
+    thing: &mut dyn FnMut() -> f64,
+) -> Compared {
     let mut last = None;
     for _ in 0..TRIES_MAX {
-        let compared = compare_once(rounds, &floor, &thing);
+        let compared = compare_once(rounds, floor, thing);
         if !compared.is_void {
             return compared;
         }
@@ -41,12 +55,11 @@ pub(crate) fn compare(rounds: usize, floor: impl Fn(), thing: impl Fn()) -> Comp
     last.unwrap()
 }
 
-fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared {
-    let time = |deed: &dyn Fn()| {
-        let start = Instant::now();
-        deed();
-        start.elapsed().as_secs_f64()
-    };
+fn compare_once(
+    rounds: usize,
+    floor: &mut dyn FnMut() -> f64,
+    thing: &mut dyn FnMut() -> f64,
+) -> Compared {
     for _ in 0..rounds / 10 {
         floor();
         thing();
@@ -57,7 +70,7 @@ fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared
         let mut times = [0.0; 3];
         for step in 0..3 {
             let which = (round + step) % 3;
-            times[which] = if which == 1 { time(thing) } else { time(floor) };
+            times[which] = if which == 1 { thing() } else { floor() };
         }
         let [a, b, second] = times;
         let pair = f64::midpoint(a, second);

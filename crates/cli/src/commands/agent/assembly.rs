@@ -25,10 +25,10 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Secrets};
 use hookwright_pipeline::session_id;
 
-use super::AgentArguments;
 use super::files_at_start::FilesAtStart;
 use super::output::{AgentOutput, StreamFacts};
 use super::terminal_user::TerminalUser;
+use super::{AgentArguments, OutputFormat};
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
 use crate::error::{AgentFailure, Failure};
 use crate::exit_code;
@@ -109,9 +109,12 @@ impl AssembledAgent {
         let engine = hooks.engine(EngineOptions::default());
         let files = FilesAtStart::new(&hooks.files);
         let output = AgentOutput::new(arguments.output, stream_facts, transcript, files, clock);
-        let observer = output.clone();
-        let observer = move |event: &hookwright_events::RunEvent| observer.see_run_event(event);
-        engine.observe(Interest::Everything, Arc::new(observer));
+        // An engine without an observer creates no run events.
+        if arguments.output == OutputFormat::StreamJson {
+            let observer = output.clone();
+            let observer = move |event: &hookwright_events::RunEvent| observer.see_run_event(event);
+            engine.observe(Interest::Everything, Arc::new(observer));
+        }
         let agent = BuiltInAgent {
             model,
             tools,

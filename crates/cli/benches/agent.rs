@@ -1,0 +1,304 @@
+//! The cost of the built-in agent, as ratios and differences within one run on one machine.
+//!
+//! The agent is the real program, and its model a server on the loopback address that holds its answers
+//! back. So the lower bound (A, A') runs between two tool calls of a running session. Method, targets and
+//! figures: `docs/performance.md`.
+#![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
+
+#[path = "performance/bare_spawn.rs"]
+mod bare_spawn;
+#[path = "performance/compared.rs"]
+#[expect(dead_code, reason = "what is compared here measures its own time")]
+mod compared;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
+use hookwright_events::{Event, EventName};
+use hookwright_model_server::{Manner, ModelScript, ModelServer, ScriptedTurn, StreamGate};
+use serde_json::{Value, json};
+
+use bare_spawn::BareSpawn;
+use compared::compare_times;
+
+/// Tool calls of one session. The conversation grows with each, so sessions stay short.
+const CALLS_OF_A_SESSION: usize = 40;
+
+/// How often the server is asked whether the next request has arrived.
+const POLL: Duration = Duration::from_micros(200);
+
+/// A benchmark whose agent does not go on has to stop.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes that the loud tool prints.
+const LOUD_BYTES: usize = 100_000_000;
+
+fn main() {
+    // `cargo test --benches` only checks that the benchmark runs.
+    let is_test = std::env::args().any(|arg| arg == "--test");
+    let rounds = |number| if is_test { 3 } else { number };
+    let home = tempfile::tempdir().unwrap();
+    let place = Place::new(home.path());
+    for (hooks, number) in [(0, 400), (1, 300), (20, 60)] {
+        native_hooks(&place, hooks, rounds(number));
+    }
+    twenty_of_claude(&place, rounds(100));
+    start_to_first_request(&place, rounds(100));
+    memory_of_a_loud_tool(&place);
+}
+
+/// A tool call with native hooks before it, one after the other, beside the same commands started bare.
+fn native_hooks(place: &Place, hooks: usize, rounds: usize) {
+    if hooks > 0 {
+        let list = vec!["{command: 'true'}"; hooks].join(", ");
+        place.hooks("hookwright.yaml", &format!("hooks: {{tool:pre_execute: [{list}]}}\n"));
+    }
+    let bare = place.bare_hook();
+    let mut floor = || {
+        let start = Instant::now();
+        (0..=hooks).for_each(|_| bare.run());
+        start.elapsed().as_secs_f64()
+    };
+    let mut calls = Calls::new(place);
+    compare_times(rounds, &mut floor, &mut || calls.next()).print(
+        &format!("a tool call with {hooks} native hooks, beside the same bare spawns"),
+        "at most 1.10",
+    );
+    drop(calls);
+    place.remove("hookwright.yaml");
+}
+
+/// A tool call with hooks of Claude Code's settings, which run at once.
+fn twenty_of_claude(place: &Place, rounds: usize) {
+    // Equal commands would run once.
+    let hooks: Vec<Value> = (0..20)
+        .map(|number| json!({ "type": "command", "command": format!("true {number}") }))
+        .collect();
+    let settings = json!({ "hooks": { "PreToolUse": [{ "matcher": "", "hooks": hooks }] } });
+    place.hooks(".claude/settings.json", &settings.to_string());
+    let bare = place.bare_hook();
+    let mut floor = || {
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| bare.run());
+            }
+        });
+        bare.run();
+        start.elapsed().as_secs_f64()
+    };
+    let mut calls = Calls::new(place);
+    compare_times(rounds, &mut floor, &mut || calls.next()).print(
+        "a tool call with 20 hooks of Claude Code's settings at once, beside the same bare spawns",
+        "at most 1.25",
+    );
+    drop(calls);
+    place.remove(".claude/settings.json");
+}
+
+/// From the start of the program to the first request.
+fn start_to_first_request(place: &Place, rounds: usize) {
+    let mut floor = || {
+        let start = Instant::now();
+        let mut version = place.hookwright(&["--version"]);
+        assert!(version.stdout(Stdio::null()).status().unwrap().success());
+        start.elapsed().as_secs_f64()
+    };
+    let mut thing = || {
+        let server = ModelServer::start(script("[{content: [{type: text, text: done}]}]")).unwrap();
+        let start = Instant::now();
+        let mut agent = place.agent(&server);
+        assert!(agent.wait().unwrap().success());
+        let arrived = server.request_times()[0].arrived;
+        arrived.duration_since(start).as_secs_f64()
+    };
+    compare_times(rounds, &mut floor, &mut thing)
+        .print("from the start to the first request, beside `--version`", "at most 20 ms more");
+}
+
+/// The most memory that the agent has used when a tool has printed 100 MB.
+fn memory_of_a_loud_tool(place: &Place) {
+    let turns = json!([
+        { "content": [bash(&format!("head -c {LOUD_BYTES} /dev/zero | tr '\\0' x"))] },
+        { "content": [{ "type": "text", "text": "done" }] },
+    ]);
+    let (server, gate) = ModelServer::start_held(script(&turns.to_string())).unwrap();
+    let mut agent = place.agent(&server);
+    gate.allow(events_of(&turns[0]));
+    wait_for_request(&server, 2);
+    let status = fs::read_to_string(format!("/proc/{}/status", agent.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    gate.release();
+    assert!(agent.wait().unwrap().success());
+    println!("memory of the agent after a tool has printed 100 MB");
+    println!("  {:.1} MiB (target: under 64 MiB)", kib / 1024.0);
+}
+
+/// Tool calls, one at a time, in as many sessions as are needed.
+struct Calls<'a> {
+    place: &'a Place,
+    session: Option<Session>,
+}
+
+/// A session that waits for the model.
+struct Session {
+    server: ModelServer,
+    gate: StreamGate,
+    agent: Child,
+    done: usize,
+}
+
+impl<'a> Calls<'a> {
+    fn new(place: &'a Place) -> Self {
+        Self { place, session: None }
+    }
+
+    /// Lets the model call the tool; the seconds from the end of its answer to the next request.
+    fn next(&mut self) -> f64 {
+        let call = json!({ "content": [bash("true")] });
+        if self.session.as_ref().is_some_and(|session| session.done == CALLS_OF_A_SESSION) {
+            self.session = None;
+        }
+        let session = self.session.get_or_insert_with(|| Session::start(self.place, &call));
+        gate_opens(session, &call)
+    }
+}
+
+fn gate_opens(session: &mut Session, call: &Value) -> f64 {
+    session.gate.allow(events_of(call));
+    session.done += 1;
+    wait_for_request(&session.server, session.done + 1);
+    let times = session.server.request_times();
+    let answered = times[session.done - 1].answered.unwrap();
+    times[session.done].arrived.duration_since(answered).as_secs_f64()
+}
+
+impl Session {
+    fn start(place: &Place, call: &Value) -> Self {
+        let mut turns = vec![call.clone(); CALLS_OF_A_SESSION];
+        turns.push(json!({ "content": [{ "type": "text", "text": "done" }] }));
+        let manner = script(&Value::Array(turns).to_string());
+        let (server, gate) = ModelServer::start_held(manner).unwrap();
+        let agent = place.agent(&server);
+        wait_for_request(&server, 1);
+        Self { server, gate, agent, done: 0 }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It waits for the model, and has nothing else to do.
+        self.agent.kill().unwrap();
+        self.agent.wait().unwrap();
+    }
+}
+
+fn wait_for_request(server: &ModelServer, number: usize) {
+    let start = Instant::now();
+    while server.request_times().len() < number {
+        assert!(start.elapsed() < SILENCE_MAX, "request {number} does not come");
+        thread::sleep(POLL);
+    }
+}
+
+fn script(turns: &str) -> Manner {
+    Manner::Script(ModelScript::parse(&format!("turns: {turns}")).unwrap())
+}
+
+fn bash(command: &str) -> Value {
+    json!({ "type": "tool_use", "name": "bash", "input": { "command": command } })
+}
+
+/// The number of events of a turn's answer.
+fn events_of(turn: &Value) -> usize {
+    let parsed = ModelScript::parse(&json!({ "turns": [turn] }).to_string()).unwrap();
+    match parsed.turn(1) {
+        ScriptedTurn::Answer(answer) => answer.events(1, "test-model").len(),
+        ScriptedTurn::Error(_) | ScriptedTurn::Reply(_) => 0,
+    }
+}
+
+/// A home directory with a project.
+struct Place {
+    home: PathBuf,
+    project: PathBuf,
+    program: PathBuf,
+}
+
+impl Place {
+    fn new(home: &Path) -> Self {
+        let home = fs::canonicalize(home).unwrap();
+        let project = home.join("project");
+        fs::create_dir(&project).unwrap();
+        // A copy, as installed: the system maps a file that a linker has just written more slowly.
+        let program = home.join("hookwright");
+        let built = Path::new(env!("CARGO_BIN_EXE_hookwright"));
+        let copied = Command::new("cp").args([built, &program]).status();
+        assert!(copied.unwrap().success());
+        Self { home, project, program }
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let path = std::env::var_os("PATH").unwrap();
+        vec![("PATH".into(), path), ("HOME".into(), self.home.clone().into())]
+    }
+
+    fn hookwright(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(&self.project).env_clear().envs(self.environment());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Writes a file with hooks, and trusts it.
+    fn hooks(&self, name: &str, text: &str) {
+        let path = self.project.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        let trusted = self.hookwright(&["trust", "--yes"]).stdout(Stdio::null()).status();
+        assert!(trusted.unwrap().success());
+    }
+
+    /// Removes a file with hooks, if there is one.
+    fn remove(&self, name: &str) {
+        let _ = fs::remove_file(self.project.join(name));
+    }
+
+    /// The agent in a session with this model.
+    fn agent(&self, server: &ModelServer) -> Child {
+        let mode = ["--permission-mode", "bypassPermissions"];
+        let mut command = self.hookwright(&["agent", "-p", "work", "--model", "test-model"]);
+        command.args(mode).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("ANTHROPIC_BASE_URL", server.url()).env("ANTHROPIC_API_KEY", "sk-test-012345");
+        command.spawn().unwrap()
+    }
+
+    /// The command of a hook, with a hook's input and environment.
+    fn bare_hook(&self) -> BareSpawn {
+        let data = json!({
+            "session_id": "0e98f192-e478-454c-8d26-2f247dd22f2a", "transcript_path": "/t",
+            "cwd": self.project, "permission_mode": "bypassPermissions", "tool_name": "bash",
+            "tool_input": { "command": "true" }, "tool_use_id": "toolu_1_1",
+        });
+        let input = format!("{data}\n");
+        let Value::Object(data) = data else { unreachable!("it is an object") };
+        let event = Event::new(EventName::TOOL_PRE_EXECUTE, data);
+        let environment = Environment::new(self.environment());
+        let carried = Carried::default();
+        let variables = Variables { event: &event, carried: &carried, environment: &environment };
+        let child = ChildEnvironment::new(&variables, &[], &[], &[]);
+        let all: Vec<_> = child.inherited.iter().cloned().chain(child.strings).collect();
+        let bash = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|folder| folder.join("bash"))
+            .find(|path| path.exists())
+            .unwrap();
+        BareSpawn::new(&bash, &["-c", "true"], &all, &self.project, &input)
+    }
+}
