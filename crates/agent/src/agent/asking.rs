@@ -65,7 +65,12 @@ impl Life<'_> {
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
-        self.conversation.place_contexts();
+        let placed = self.conversation.place_contexts();
+        if !placed.is_empty() {
+            // The message that they are part of is recorded already.
+            let message = &Message::user(placed);
+            self.agent.audience.see(AgentNews::UserMessage { message, results: &[] });
+        }
         let tools: Vec<ToolSpec> =
             self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
         let request = ModelRequest {

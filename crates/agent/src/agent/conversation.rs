@@ -34,13 +34,16 @@ impl Conversation {
 
     /// Puts the contexts that wait into the last message, which is the user's and has not been sent: what
     /// was sent before stays as it was, and so stays in the prompt cache.
-    pub(super) fn place_contexts(&mut self) {
-        if let Some(last) = self.messages.last_mut()
-            && last.role == Role::User
-        {
-            let contexts = self.contexts.drain(..);
-            last.content.extend(contexts.map(|text| Block::text(format!("From a hook:\n{text}"))));
-        }
+    /// Returns what it put there.
+    pub(super) fn place_contexts(&mut self) -> Vec<Block> {
+        let Some(last) = self.messages.last_mut().filter(|last| last.role == Role::User) else {
+            return Vec::new();
+        };
+        let contexts = self.contexts.drain(..);
+        let placed: Vec<Block> =
+            contexts.map(|text| Block::text(format!("From a hook:\n{text}"))).collect();
+        last.content.extend(placed.iter().cloned());
+        placed
     }
 
     /// The model's input of a call becomes what runs. Returns whether it was another one.
