@@ -51,30 +51,50 @@ impl OwnedLeader {
     /// Waits for the leader's end and reaps it. Cancel-safe.
     pub(crate) async fn ended(&mut self) -> How {
         loop {
-            match &mut self.end {
-                #[cfg(target_os = "linux")]
-                EndReport::Pidfd(pidfd) => match pidfd.readable().await {
-                    // If this report is false, another one follows.
-                    Ok(mut ready) => ready.clear_ready(),
-                    Err(_) => self.end = EndReport::Looks,
-                },
-                EndReport::Thread(report) => {
-                    // It reports once.
-                    let _ = report.await;
-                    self.end = EndReport::Looks;
-                }
-                EndReport::Looks => sleep(LOOK_PAUSE).await,
-            }
+            self.reported().await;
             if let Some(how) = self.collect() {
                 return how;
             }
         }
     }
 
-    /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then reaps the leader.
-    pub(crate) async fn end_tree(&mut self, grace: Duration) {
+    /// Waits for the leader's end without reaping it: its group can still be signalled. Cancel-safe.
+    pub(crate) async fn exited(&mut self) {
+        while !self.has_ended() {
+            self.reported().await;
+        }
+    }
+
+    /// Whether the leader has ended. It is not reaped.
+    pub(crate) fn has_ended(&self) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid.cast_signed()) else { return true };
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.child.is_none() || !matches!(waitid(WaitId::Pid(pid), looking), Ok(None))
+    }
+
+    /// Waits for a report that the leader may have ended.
+    async fn reported(&mut self) {
+        match &mut self.end {
+            #[cfg(target_os = "linux")]
+            EndReport::Pidfd(pidfd) => match pidfd.readable().await {
+                // If this report is false, another one follows.
+                Ok(mut ready) => ready.clear_ready(),
+                Err(_) => self.end = EndReport::Looks,
+            },
+            EndReport::Thread(report) => {
+                // It reports once.
+                let _ = report.await;
+                self.end = EndReport::Looks;
+            }
+            EndReport::Looks => sleep(LOOK_PAUSE).await,
+        }
+    }
+
+    /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then reaps the leader, and returns how it
+    /// ended, unless it cannot be killed.
+    pub(crate) async fn end_tree(&mut self, grace: Duration) -> Option<How> {
         Reach::new(&[(self.pid, &self.run_id)]).end(grace).await;
-        self.collect();
+        self.collect()
     }
 
     fn collect(&mut self) -> Option<How> {

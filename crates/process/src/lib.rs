@@ -10,6 +10,9 @@
 //! - Output kept in memory is bounded; within that limit no output is lost.
 //! - No thread, no signal handler and no read of `/proc` in the normal case (on Linux).
 //!
+//! [`InteractiveChild`] is a child whose standard input stays open, such as a server. It is owned in
+//! the same way, and ends when its owner says so.
+//!
 //! Out of reach: a process that left the tree (a double fork) and removed both marks, processes of
 //! other users, and work handed to a daemon.
 //!
@@ -27,6 +30,7 @@ mod ended;
 pub mod faults;
 mod find_program;
 mod ignored_signals;
+mod interactive;
 mod launch;
 mod leader;
 #[cfg(target_os = "linux")]
@@ -51,6 +55,7 @@ pub use connection::Client;
 pub use ended::{Ended, How};
 pub use find_program::find_program;
 pub use ignored_signals::IgnoredSignals;
+pub use interactive::{ChildStreams, InteractiveChild, InteractiveEnd, InteractiveLaunch};
 pub use launch::{Launch, MARKER};
 pub use leader::{Leader, Sent};
 pub use orphans::{become_subreaper, collect_orphans, reap_orphans};

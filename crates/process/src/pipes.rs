@@ -42,9 +42,10 @@ pub(crate) struct ChildEnds {
     pub(crate) stderr: PipeWriter,
 }
 
-struct OutputPipe {
+/// Our end of one output, and what was read from it.
+pub(crate) struct OutputPipe {
     source: Option<pipe::Receiver>,
-    captured: Captured,
+    pub(crate) captured: Captured,
     filter: Option<Box<dyn OutputFilter>>,
 }
 
@@ -174,10 +175,26 @@ impl Pipes {
 }
 
 impl OutputPipe {
-    fn new(ours: PipeReader) -> io::Result<Self> {
+    pub(crate) fn new(ours: PipeReader) -> io::Result<Self> {
         ioctl_fionbio(&ours, true)?;
         let source = pipe::Receiver::from_owned_fd_unchecked(OwnedFd::from(ours))?;
         Ok(OutputPipe { source: Some(source), captured: Captured::default(), filter: None })
+    }
+
+    /// Waits for output and keeps it. Never returns once it has ended. Cancel-safe.
+    pub(crate) async fn next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) {
+        loop {
+            readable(&self.source).await;
+            if self.take_ready(chunk, bytes_max) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps what is available without waiting, up to [`DRAIN_BYTES_MAX`].
+    pub(crate) fn drain(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) {
+        let enough = self.captured.bytes_total() + DRAIN_BYTES_MAX;
+        while self.captured.bytes_total() < enough && self.take_now(chunk, bytes_max) {}
     }
 
     /// Reads after readiness was reported. Returns false if there was nothing after all.

@@ -159,7 +159,7 @@ async fn end(
         loop {
             tokio::select! {
                 biased;
-                () = &mut ending => break,
+                _ = &mut ending => break,
                 stream = pipes.next() => { new_output(watch, stream, pipes); }
             }
         }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::end_of_leader::OwnedLeader;
 use crate::find_program::is_executable;
-use crate::pipes::Pipes;
+use crate::pipes::{ChildEnds, Pipes};
 use crate::spawn::Program;
 use crate::{Launch, MARKER, running};
 
@@ -70,7 +70,18 @@ pub enum StartFailure {
 }
 
 /// Starts the child. As much of its standard input as fits is already written.
-pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartFailure> {
+pub(crate) async fn start(mut launch: Launch) -> Result<(OwnedLeader, Pipes), StartFailure> {
+    let (stdin, bytes_max) = (std::mem::take(&mut launch.stdin), launch.output_bytes_max);
+    let (leader, mut pipes) = start_with(launch, || Pipes::new(&stdin, bytes_max)).await?;
+    pipes.feed(stdin);
+    Ok((leader, pipes))
+}
+
+/// Starts the child with these pipes. They are opened again where descriptors were missing.
+pub(crate) async fn start_with<P>(
+    launch: Launch,
+    open: impl Fn() -> io::Result<(P, ChildEnds)>,
+) -> Result<(OwnedLeader, P), StartFailure> {
     // A bare name would be searched in PATH.
     let program = if launch.program.components().count() == 1 && !launch.program.is_absolute() {
         Path::new(".").join(&launch.program)
@@ -86,15 +97,13 @@ pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartF
     let prepared = prepared.map_err(|problem| failure(problem, &program, &launch.working_dir))?;
 
     let patience = Instant::now() + DESCRIPTORS_WAIT_MAX;
-    let mut stdin = launch.stdin;
     loop {
-        let problem = match Pipes::new(&stdin, launch.output_bytes_max) {
-            Ok((mut pipes, ends)) => {
+        let problem = match open() {
+            Ok((pipes, ends)) => {
                 match running::spawn(&prepared, &ends, &launch.run_id) {
                     Ok(child) => {
                         // If the child's ends stayed open here, the output could never end.
                         drop(ends);
-                        pipes.feed(std::mem::take(&mut stdin));
                         return Ok((OwnedLeader::new(child, launch.run_id), pipes));
                     }
                     Err(problem) => problem,

@@ -8,6 +8,7 @@ mod cancelling;
 mod ending;
 mod hidden;
 mod ignored_signals;
+mod interactive;
 mod many;
 mod orphans;
 mod output;
