@@ -30,10 +30,11 @@ pub use conversation::Conversation;
 use crate::hooks::{AgentHooks, Next, Observed, Said};
 use crate::message::{Block, Message, Role, Usage};
 use crate::model::{Model, ModelAnswer, ModelError, StreamEvent};
-use crate::permissions::Permissions;
+use crate::permissions::SharedPermissions;
 use crate::tool::{Tool, ToolEnd};
 
-/// What a session is made of.
+/// What a session is made of. A clone shares all of it.
+#[derive(Clone)]
 pub struct BuiltInAgent {
     /// Is asked.
     pub model: Arc<dyn Model>,
@@ -41,14 +42,14 @@ pub struct BuiltInAgent {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Fires the events.
     pub hooks: AgentHooks,
-    /// Judges calls.
-    pub permissions: Permissions,
+    /// Judges calls. A change counts for every clone.
+    pub permissions: SharedPermissions,
     /// Answers questions.
     pub user: Arc<dyn AskUser>,
     /// Is shown what happens.
-    pub audience: Box<dyn Audience>,
+    pub audience: Arc<dyn Audience>,
     /// What the model is told first.
-    pub system: String,
+    pub system: Arc<str>,
     /// Requests to the model, at most; attempts that failed do not count.
     pub max_turns: u32,
     /// Tokens of one answer, at most.
@@ -85,9 +86,9 @@ pub enum UserReply {
 }
 
 /// Is shown what happens, at once and in order. It must be quick and must not block.
-pub trait Audience: Send {
+pub trait Audience: Send + Sync {
     /// Something has happened.
-    fn see(&mut self, news: AgentNews<'_>);
+    fn see(&self, news: AgentNews<'_>);
 }
 
 /// Something that happened in a session.
@@ -211,9 +212,9 @@ pub struct AgentStart<'a> {
 }
 
 /// One session on its way.
-struct Life<'a> {
+struct Life {
     agent: BuiltInAgent,
-    cancel: &'a CancellationToken,
+    cancel: CancellationToken,
     conversation: Conversation,
     usage: Usage,
     turns: u32,
@@ -226,7 +227,7 @@ impl BuiltInAgent {
     pub async fn run(self, start: AgentStart<'_>, cancel: &CancellationToken) -> AgentEnd {
         let mut life = Life {
             agent: self,
-            cancel,
+            cancel: cancel.clone(),
             conversation: Conversation::default(),
             usage: Usage::default(),
             turns: 0,
@@ -243,7 +244,7 @@ impl BuiltInAgent {
     }
 }
 
-impl Life<'_> {
+impl Life {
     async fn live(&mut self, start: AgentStart<'_>) -> Result<(), AgentStatus> {
         if let Some(trigger) = start.setup {
             let observed = self.unless_cancelled(self.agent.hooks.setup(trigger)).await?;

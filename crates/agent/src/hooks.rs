@@ -50,11 +50,12 @@ pub struct SessionFacts {
     pub permission_mode: String,
 }
 
-/// Fires the events of an agent's life.
+/// Fires the events of an agent's life. Clones share the permission mode.
+#[derive(Clone)]
 pub struct AgentHooks {
     port: Arc<dyn FireEvents>,
     facts: SessionFacts,
-    mode: Mutex<String>,
+    mode: Arc<Mutex<String>>,
 }
 
 /// What hooks said beside their decision.
@@ -192,7 +193,7 @@ pub struct EndedAnswer {
 impl AgentHooks {
     /// Fires through `port`, with these facts in every event.
     pub fn new(port: impl FireEvents + 'static, facts: SessionFacts) -> Self {
-        let mode = Mutex::new(facts.permission_mode.clone());
+        let mode = Arc::new(Mutex::new(facts.permission_mode.clone()));
         Self { port: Arc::new(port), facts, mode }
     }
 

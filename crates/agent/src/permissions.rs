@@ -5,12 +5,14 @@
 //! files add up.
 
 mod rule;
+mod shared;
 mod shell;
 mod update;
 
 use std::path::{Path, PathBuf};
 
 pub use rule::{PermissionRule, RuleError};
+pub use shared::SharedPermissions;
 pub use update::RefusedUpdate;
 
 use crate::hooks::CallVerdict;

@@ -10,7 +10,7 @@ use crate::model::collect::Collector;
 use crate::model::{ModelAnswer, ModelError, ModelRequest, RetryAfter};
 use crate::tool::ToolSpec;
 
-impl Life<'_> {
+impl Life {
     /// Asks the model until it has answered, and adds its answer to the conversation.
     pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, AgentStatus> {
         if self.turns >= self.agent.max_turns {

@@ -45,7 +45,7 @@ enum Planned {
     Answered(CallResult, String),
 }
 
-impl Life<'_> {
+impl Life {
     /// The calls of an answer.
     pub(super) fn take_calls(&self, answer: &ModelAnswer) -> Vec<ModelCall> {
         let calls = answer.content.iter().filter_map(|block| match block {
@@ -116,7 +116,7 @@ impl Life<'_> {
                 }
             }
         }
-        let mut running = RunningTools::start(planned, self.cancel);
+        let mut running = RunningTools::start(planned, &self.cancel);
         let mut results = Vec::new();
         let mut blocks = Vec::new();
         while let Some((mut result, end)) = running.next().await {
@@ -250,7 +250,7 @@ impl Life<'_> {
                     for refused in self.agent.permissions.update(updates) {
                         self.agent.audience.see(AgentNews::Notice(&refused.to_string()));
                     }
-                    self.agent.hooks.set_permission_mode(self.agent.permissions.mode.name());
+                    self.agent.hooks.set_permission_mode(self.agent.permissions.mode().name());
                 }
                 // What the hook changed is judged again: no hook gets past a deny rule.
                 let again = self.judge(tool, call, &CallVerdict::Allow);

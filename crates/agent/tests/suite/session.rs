@@ -73,7 +73,7 @@ struct Kept {
 }
 
 impl Audience for Kept {
-    fn see(&mut self, news: AgentNews<'_>) {
+    fn see(&self, news: AgentNews<'_>) {
         match news {
             AgentNews::Answer { message, .. } | AgentNews::UserMessage { message, .. } => {
                 self.messages.lock().unwrap().push(message.clone());
@@ -137,9 +137,10 @@ impl Session {
                 mode: PermissionMode::BypassPermissions,
                 workspace: "/".into(),
                 ..Permissions::default()
-            },
+            }
+            .into(),
             user: Arc::new(User::default()),
-            audience: Box::new(kept.clone()),
+            audience: Arc::new(kept.clone()),
             system: "You are an agent.".into(),
             max_turns: 10,
             max_tokens: 100,
@@ -467,8 +468,8 @@ async fn an_unknown_tool_and_an_input_against_its_schema_are_answered() {
 
 #[tokio::test]
 async fn a_question_without_anyone_to_ask_is_a_denial() {
-    let mut session = Session::new(calls(&["ls"]), Vec::new());
-    session.agent.permissions.mode = PermissionMode::Default;
+    let session = Session::new(calls(&["ls"]), Vec::new());
+    session.agent.permissions.change(|all| all.mode = PermissionMode::Default);
     let ran = session.run().await;
     let (_, text, _) = &ran.results()[0];
     assert!(text.ends_with("; no one can be asked here"), "{text}");
@@ -487,7 +488,7 @@ async fn the_user_answers_questions() {
         ),
     ] {
         let mut session = Session::new(calls(&["ls"]), Vec::new());
-        session.agent.permissions.mode = PermissionMode::Default;
+        session.agent.permissions.change(|all| all.mode = PermissionMode::Default);
         session.agent.user = Arc::new(User(Some(reply)));
         let ran = session.run().await;
         assert_eq!(ran.results()[0].1, expected);
@@ -504,8 +505,8 @@ async fn a_hook_answers_in_place_of_the_user_and_changes_rules_for_the_session()
         { "type": "setMode", "mode": "plan", "destination": "userSettings" },
     ]);
     let allow = Answer { updated_permissions: Some(rules), ..Answer::allow() };
-    let mut session = Session::new(calls(&["ls", "ls -l"]), vec![on("permission:prompt", allow)]);
-    session.agent.permissions.mode = PermissionMode::Default;
+    let session = Session::new(calls(&["ls", "ls -l"]), vec![on("permission:prompt", allow)]);
+    session.agent.permissions.change(|all| all.mode = PermissionMode::Default);
     let ran = session.run().await;
     assert!(ran.results().iter().all(|(_, _, is_error)| !is_error), "{:?}", ran.results());
     let prompts = ran.events().iter().filter(|name| **name == "permission:prompt").count();
@@ -521,9 +522,9 @@ async fn a_hook_answers_in_place_of_the_user_and_changes_rules_for_the_session()
 async fn no_hook_gets_past_a_deny_rule() {
     let hooks =
         vec![on("tool:pre_execute", Answer::allow()), on("permission:prompt", Answer::allow())];
-    let mut session = Session::new(calls(&["rm x"]), hooks);
-    session.agent.permissions.deny =
-        vec![PermissionRule::parse("bash(rm *)", None).expect("a rule")];
+    let session = Session::new(calls(&["rm x"]), hooks);
+    let rule = PermissionRule::parse("bash(rm *)", None).expect("a rule");
+    session.agent.permissions.change(|all| all.deny = vec![rule]);
     let ran = session.run().await;
     assert_eq!(
         ran.results()[0].1,

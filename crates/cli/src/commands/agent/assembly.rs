@@ -119,10 +119,10 @@ impl AssembledAgent {
             model,
             tools,
             hooks: AgentHooks::new(engine.clone(), facts),
-            permissions,
+            permissions: permissions.into(),
             user: Arc::new(TerminalUser::find()),
-            audience: Box::new(output.clone()),
-            system: SYSTEM.to_owned(),
+            audience: Arc::new(output.clone()),
+            system: SYSTEM.into(),
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,
         };

@@ -220,7 +220,7 @@ impl OutputState {
 }
 
 impl Audience for AgentOutput {
-    fn see(&mut self, news: AgentNews<'_>) {
+    fn see(&self, news: AgentNews<'_>) {
         let mut shared = self.shared();
         match news {
             AgentNews::Stream(event) => {
