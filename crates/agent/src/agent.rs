@@ -22,12 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::ports::Promise;
+use hookwright_events::TurnEvent;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use conversation::Conversation;
 
 use crate::hooks::{AgentHooks, Next, Observed, Said};
+use crate::journal::AgentJournal;
 use crate::message::{Block, Message, Role, Usage};
 use crate::model::{Model, ModelAnswer, ModelError, StreamEvent};
 use crate::permissions::SharedPermissions;
@@ -48,6 +50,8 @@ pub struct BuiltInAgent {
     pub user: Arc<dyn AskUser>,
     /// Is shown what happens.
     pub audience: Arc<dyn Audience>,
+    /// Records requests, calls and questions.
+    pub journal: Arc<dyn AgentJournal>,
     /// What the model is told first.
     pub system: Arc<str>,
     /// Requests to the model, at most; attempts that failed do not count.
@@ -174,6 +178,8 @@ pub enum AgentStatus {
     MaxTurns,
     /// It was cancelled.
     Interrupted,
+    /// What it was about to do could not be recorded, so it did nothing more, and why.
+    JournalFailed(String),
 }
 
 impl AgentStatus {
@@ -183,7 +189,7 @@ impl AgentStatus {
             AgentStatus::Completed => "completed",
             AgentStatus::PromptBlocked(_) | AgentStatus::RequestBlocked(_) => "blocked",
             AgentStatus::EndedByHook(_) => "aborted",
-            AgentStatus::ModelFailed(_) => "error",
+            AgentStatus::ModelFailed(_) | AgentStatus::JournalFailed(_) => "error",
             AgentStatus::MaxTurns => "max_turns",
             AgentStatus::Interrupted => "interrupted",
         }
@@ -195,7 +201,8 @@ impl AgentStatus {
             AgentStatus::Completed | AgentStatus::Interrupted => None,
             AgentStatus::PromptBlocked(reason)
             | AgentStatus::RequestBlocked(reason)
-            | AgentStatus::EndedByHook(reason) => Some(reason.clone()),
+            | AgentStatus::EndedByHook(reason)
+            | AgentStatus::JournalFailed(reason) => Some(reason.clone()),
             AgentStatus::ModelFailed(error) => Some(error.reason.clone()),
             AgentStatus::MaxTurns => Some("the limit on turns was reached".to_owned()),
         }
@@ -233,10 +240,14 @@ impl BuiltInAgent {
             turns: 0,
             denials: Vec::new(),
         };
-        let status = match life.live(start).await {
+        let mut status = match life.live(start).await {
             Ok(()) => AgentStatus::Completed,
             Err(ended) => ended,
         };
+        // Whatever ended it then, this is why: without a journal no hook can run either.
+        if let Some(reason) = life.agent.journal.failure() {
+            status = AgentStatus::JournalFailed(reason);
+        }
         life.close(&status).await;
         let text = life.conversation.last_words();
         let Life { usage, turns, denials, .. } = life;
@@ -309,7 +320,10 @@ impl Life {
         }
         let stops = matches!(
             status,
-            AgentStatus::Interrupted | AgentStatus::ModelFailed(_) | AgentStatus::MaxTurns
+            AgentStatus::Interrupted
+                | AgentStatus::ModelFailed(_)
+                | AgentStatus::MaxTurns
+                | AgentStatus::JournalFailed(_)
         );
         if stops {
             let (Next::GoOn(said) | Next::Blocked { said, .. } | Next::End { said, .. }) =
@@ -325,6 +339,12 @@ impl Life {
         self.pass_on(shown.said);
         let observed = self.agent.hooks.end(reason, error.as_deref()).await;
         self.pass_on(observed.said);
+    }
+
+    /// Records what is about to happen or has happened. If that fails, the session ends.
+    fn record(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record(happened);
+        recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
     }
 
     /// Adds a message of the user, with the contexts that wait for one.

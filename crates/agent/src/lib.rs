@@ -6,6 +6,7 @@
 //! | [`agent`] | one session, from the prompt to the end |
 //! | [`hook_stream`] | messages for programs about the hooks that run |
 //! | [`hooks`] | the obeying layer: fires an event of the agent, says what the agent must do now |
+//! | [`journal`] | the port that records requests, calls and questions before their effect |
 //! | [`message`] | the conversation: messages, their blocks, what a model used |
 //! | [`model`] | the trait of a model, the events of an answer while it arrives, and the models that there are |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
@@ -23,6 +24,7 @@ pub mod agent;
 pub mod hook_stream;
 pub mod hooks;
 pub mod input_schema;
+pub mod journal;
 pub mod limits;
 pub mod message;
 pub mod model;

@@ -158,3 +158,7 @@ pub const HOOK_PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes of a hook's output in one such message: the last ones. All of it comes when the hook has ended.
 pub const HOOK_PROGRESS_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a call, a reason or an error in the journal: enough to recognise it. The transcript has
+/// the whole text.
+pub const JOURNAL_CHARS_MAX: usize = 500;

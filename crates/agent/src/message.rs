@@ -123,3 +123,12 @@ impl Usage {
         self.cache_read_input_tokens += other.cache_read_input_tokens;
     }
 }
+
+impl From<Usage> for hookwright_events::Usage {
+    /// All tokens that were read, cached ones included; the cost is unknown.
+    fn from(usage: Usage) -> Self {
+        let output_tokens = usage.output_tokens;
+        let input_tokens = usage.total().saturating_sub(output_tokens);
+        Self { input_tokens, output_tokens, cost_usd: None }
+    }
+}

@@ -51,6 +51,6 @@ pub use run_event::{FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEven
 pub use session_status::SessionStatus;
 pub use table::{EventSpec, Power};
 pub use task::{Task, TaskId, TaskState};
-pub use turn::{FailureCause, TurnName, TurnResult, Usage};
+pub use turn::{CallOutcome, FailureCause, TurnName, TurnResult, Usage};
 pub use wait::Wait;
 pub use work_item::{ItemState, WorkItem, WorkSource};

@@ -108,6 +108,22 @@ crate::words! {
     }
 }
 
+crate::words! {
+    /// How a call of a tool ended.
+    pub enum CallOutcome {
+        /// The tool ran, also if what it ran failed.
+        Ran = "ran",
+        /// The tool could not do its work.
+        Failed = "failed",
+        /// The call was denied.
+        Denied = "denied",
+        /// The session ended before the call was started.
+        NotStarted = "not_started",
+        /// The user interrupted it.
+        Interrupted = "interrupted",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

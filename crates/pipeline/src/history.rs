@@ -365,7 +365,14 @@ impl History {
             TurnEvent::AgentRunning { .. }
             | TurnEvent::AgentPrompted { .. }
             | TurnEvent::AgentOutput { .. }
-            | TurnEvent::AgentChanged { .. } => {}
+            | TurnEvent::AgentChanged { .. }
+            | TurnEvent::RequestSending { .. }
+            | TurnEvent::RequestEnded { .. }
+            | TurnEvent::CallStarting { .. }
+            | TurnEvent::CallEnded { .. }
+            | TurnEvent::QuestionAsked { .. }
+            | TurnEvent::QuestionAnswered { .. }
+            | TurnEvent::TranscriptWritten { .. } => {}
         }
     }
 

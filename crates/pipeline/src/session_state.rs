@@ -34,6 +34,10 @@ pub struct SessionState {
     pub hooks: Vec<RunningHook>,
     /// Open questions to people, oldest first.
     pub questions: Vec<OpenQuestion>,
+    /// Tools of the built-in agent that run, and calls that the user is asked about, oldest first.
+    pub calls: Vec<OpenCall>,
+    /// The request of the built-in agent that has no answer yet.
+    pub request: Option<OpenRequest>,
     /// The time of the pause, ISO 8601 in UTC.
     pub paused_at: Option<String>,
     /// The agent that took over in this stage.
@@ -83,6 +87,32 @@ pub struct RunningHook {
     pub is_reported: bool,
 }
 
+/// A call of the built-in agent in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The call's id.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// What it is to do, in a few words.
+    pub what: String,
+    /// The time since which it runs or is asked about, ISO 8601 in UTC.
+    pub since: String,
+    /// The user is asked whether it may run; it does not run.
+    pub is_asked: bool,
+}
+
+/// A request of the built-in agent to its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// The model.
+    pub model: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The time at which it was sent, ISO 8601 in UTC.
+    pub since: String,
+}
+
 /// The next attempt of a hook.
 #[derive(Debug, Clone)]
 pub struct Retry {
@@ -122,6 +152,8 @@ pub struct Closed {
     pub hooks: Vec<RunningHook>,
     /// Questions, as they were.
     pub questions: Vec<OpenQuestion>,
+    /// Calls of the built-in agent, as they were.
+    pub calls: Vec<OpenCall>,
     /// The pause, and when it began.
     pub pause: Option<(Pause, String)>,
 }
@@ -158,7 +190,7 @@ impl SessionState {
             RunEventKind::Firing(happened) => {
                 self.apply_firing(event.firing, &event.at, happened, &mut closed);
             }
-            RunEventKind::Turn(happened) => self.apply_turn(&event.at, happened),
+            RunEventKind::Turn(happened) => self.apply_turn(&event.at, happened, &mut closed),
             RunEventKind::Session(happened) => self.apply_session(happened, &mut closed),
         }
         closed
@@ -172,8 +204,13 @@ impl SessionState {
     /// Ends everything in progress and returns it.
     pub(crate) fn close(&mut self) -> Closed {
         let pause = self.record.pause.take().zip(self.paused_at.take());
-        let (hooks, questions) = (&mut self.hooks, &mut self.questions);
-        Closed { hooks: std::mem::take(hooks), questions: std::mem::take(questions), pause }
+        self.request = None;
+        Closed {
+            hooks: std::mem::take(&mut self.hooks),
+            questions: std::mem::take(&mut self.questions),
+            calls: std::mem::take(&mut self.calls),
+            pause,
+        }
     }
 
     /// A copy that remembers only the firings of hooks and questions in progress.
@@ -189,6 +226,8 @@ impl SessionState {
             agent: self.agent.clone(),
             hooks: self.hooks.clone(),
             questions: self.questions.clone(),
+            calls: self.calls.clone(),
+            request: self.request.clone(),
             paused_at: self.paused_at.clone(),
             successor: self.successor.clone(),
             firings: self.firings.only(open),
@@ -222,7 +261,8 @@ impl SessionState {
             SessionEvent::ItemStarted { item, .. } => self.item = Some(item.clone()),
             // What another process ran is over.
             SessionEvent::SessionResumed { .. } | SessionEvent::SessionEnded { .. } => {
-                self.agent = None;
+                (self.agent, self.request) = (None, None);
+                closed.calls.append(&mut self.calls);
                 closed.hooks.append(&mut self.hooks);
                 closed.questions.append(&mut self.questions);
             }
@@ -233,7 +273,7 @@ impl SessionState {
         }
     }
 
-    fn apply_turn(&mut self, at: &str, happened: &TurnEvent) {
+    fn apply_turn(&mut self, at: &str, happened: &TurnEvent, closed: &mut Closed) {
         match happened {
             TurnEvent::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
             TurnEvent::TurnStarting { turn, attempt, agent, .. } => {
@@ -263,8 +303,47 @@ impl SessionState {
                     (agent.name, agent.since, agent.pid) = (Some(to.clone()), at.to_owned(), None);
                 }
             }
-            TurnEvent::TurnEnded { .. } | TurnEvent::TurnGivenUp { .. } => self.agent = None,
-            TurnEvent::AgentPrompted { .. } | TurnEvent::AgentOutput { .. } => {}
+            TurnEvent::TurnEnded { .. } | TurnEvent::TurnGivenUp { .. } => {
+                (self.agent, self.request) = (None, None);
+                closed.calls.append(&mut self.calls);
+            }
+            TurnEvent::RequestSending { model, attempt, .. } => {
+                let (model, since) = (model.clone(), at.to_owned());
+                self.request = Some(OpenRequest { model, attempt: *attempt, since });
+            }
+            TurnEvent::RequestEnded { .. } => self.request = None,
+            TurnEvent::CallStarting { call, tool, what, .. } => {
+                self.open_call(at, [call, tool, what], false, closed);
+            }
+            TurnEvent::QuestionAsked { call, tool, what, .. } => {
+                self.open_call(at, [call, tool, what], true, closed);
+            }
+            TurnEvent::CallEnded { call, .. } | TurnEvent::QuestionAnswered { call, .. } => {
+                let is_it = |open: &mut OpenCall| open.call == *call;
+                closed.calls.extend(self.calls.extract_if(.., is_it));
+            }
+            TurnEvent::AgentPrompted { .. }
+            | TurnEvent::AgentOutput { .. }
+            | TurnEvent::TranscriptWritten { .. } => {}
+        }
+    }
+
+    fn open_call(
+        &mut self,
+        at: &str,
+        [call, tool, what]: [&String; 3],
+        is_asked: bool,
+        closed: &mut Closed,
+    ) {
+        self.calls.push(OpenCall {
+            call: call.clone(),
+            tool: tool.clone(),
+            what: what.clone(),
+            since: at.to_owned(),
+            is_asked,
+        });
+        if self.calls.len() > UNDER_WAY_MAX {
+            closed.calls.push(self.calls.remove(0));
         }
     }
 

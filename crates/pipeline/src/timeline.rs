@@ -19,7 +19,7 @@ use hookwright_events::{
 };
 
 use crate::record::{Pause, milliseconds};
-use crate::session_state::{Closed, OpenQuestion, RunningHook, SessionState};
+use crate::session_state::{Closed, OpenCall, OpenQuestion, RunningHook, SessionState};
 pub use deed::{Deed, HookRun, QuestionState};
 pub use entry::read_entry;
 use last_lines::PrintedLines;
@@ -57,7 +57,7 @@ impl Timeline {
         let RunEvent { firing, at, kind, .. } = event;
         match kind {
             RunEventKind::Firing(happened) => self.see_firing(firing, at, happened, closed),
-            RunEventKind::Turn(happened) => self.see_turn(at, happened),
+            RunEventKind::Turn(happened) => self.see_turn(at, happened, closed),
             RunEventKind::Session(happened) => self.see_session(at, happened, closed),
         }
         std::mem::take(&mut self.parts.whole)
@@ -144,7 +144,22 @@ impl Timeline {
         }
     }
 
-    fn see_turn(&mut self, at: String, happened: TurnEvent) {
+    fn see_turn(&mut self, at: String, happened: TurnEvent, closed: Closed) {
+        match happened {
+            TurnEvent::CallEnded { tool, what, outcome, reason, duration_ms, .. } => {
+                let (status, duration_ms) = (outcome.as_str(), Some(duration_ms));
+                self.parts.add(Deed::Call { tool, what, status, reason, duration_ms });
+                return;
+            }
+            TurnEvent::QuestionAnswered { allowed, words, .. } => {
+                for OpenCall { tool, what, .. } in closed.calls {
+                    let (allowed, words) = (Some(allowed), words.clone());
+                    self.parts.add(Deed::CallQuestion { tool, what, allowed, words });
+                }
+                return;
+            }
+            _ => self.leave_calls(closed.calls, "cut_off"),
+        }
         match happened {
             TurnEvent::TurnStarting { turn, attempt, agent, .. } => {
                 self.parts.begin_turn(at, turn, attempt, agent, &self.state);
@@ -159,7 +174,17 @@ impl Timeline {
             TurnEvent::AgentChanged { from, to, reason } => {
                 self.parts.add(Deed::AgentChanged { from, to, reason });
             }
-            TurnEvent::FinalDelivery { .. }
+            TurnEvent::RequestEnded { attempt, error: Some(error), duration_ms, .. } => {
+                self.parts.add(Deed::RequestFailed { attempt, error, duration_ms });
+            }
+            TurnEvent::RequestSending { .. }
+            | TurnEvent::RequestEnded { .. }
+            | TurnEvent::CallStarting { .. }
+            | TurnEvent::CallEnded { .. }
+            | TurnEvent::QuestionAsked { .. }
+            | TurnEvent::QuestionAnswered { .. }
+            | TurnEvent::TranscriptWritten { .. }
+            | TurnEvent::FinalDelivery { .. }
             | TurnEvent::AgentRunning { .. }
             | TurnEvent::AgentPrompted { .. }
             | TurnEvent::AgentOutput { .. } => {}
@@ -259,6 +284,7 @@ impl Timeline {
             Left::Ended => ("cut_off", QuestionState::CutOff, IterationState::CutOff),
         };
         self.leave_questions(open.questions, question);
+        self.leave_calls(open.calls, hook_status);
         self.leave_hooks(open.hooks, hook_status);
         self.end_pause(open.pause, None);
         self.parts.leave_iteration(iteration);
@@ -272,6 +298,17 @@ impl Timeline {
         for question in open {
             let event = self.event_of(question.firing);
             self.parts.add(question::left(question, event, state));
+        }
+    }
+
+    /// Keeps calls that have not ended as they are.
+    fn leave_calls(&mut self, open: Vec<OpenCall>, status: &'static str) {
+        for OpenCall { tool, what, is_asked, .. } in open {
+            let (allowed, words, reason, duration_ms) = (None, None, None, None);
+            self.parts.add(match is_asked {
+                true => Deed::CallQuestion { tool, what, allowed, words },
+                false => Deed::Call { tool, what, status, reason, duration_ms },
+            });
         }
     }
 

@@ -1,9 +1,12 @@
 //! One answer of the model: the request with its hooks, attempts and retries, and the stream.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use hookwright_events::TurnEvent;
 
 use super::{AgentNews, AgentStatus, Life};
 use crate::hooks::Next;
+use crate::journal::{milliseconds, shortened};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
 use crate::message::{Block, Message, Role};
 use crate::model::collect::Collector;
@@ -71,6 +74,36 @@ impl Life {
             let message = &Message::user(placed);
             self.agent.audience.see(AgentNews::UserMessage { message, results: &[] });
         }
+        let request = self.turns + 1;
+        self.record(TurnEvent::RequestSending {
+            request,
+            attempt,
+            model: model.name().to_owned(),
+            messages: self.conversation.messages().len(),
+            agent_id: None,
+        })?;
+        let began = Instant::now();
+        let sent = self.send(attempt).await;
+        let (usage, error) = match &sent {
+            Ok(Ok(answer)) => (Some(answer.usage.into()), None),
+            Ok(Err(error)) => (None, Some(shortened(&error.reason))),
+            Err(ended) => {
+                (None, Some(shortened(&ended.error().unwrap_or_else(|| "interrupted".to_owned()))))
+            }
+        };
+        let duration_ms = milliseconds(began.elapsed());
+        let agent_id = None;
+        let ended =
+            TurnEvent::RequestEnded { request, attempt, usage, error, duration_ms, agent_id };
+        let recorded = self.record(ended);
+        let answer = sent?;
+        recorded?;
+        Ok(answer)
+    }
+
+    /// Sends the conversation, and takes in the answer.
+    async fn send(&mut self, attempt: u32) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
+        let model = std::sync::Arc::clone(&self.agent.model);
         let tools: Vec<ToolSpec> =
             self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
         let request = ModelRequest {

@@ -2,8 +2,9 @@
 //! run at once, as many as the limit permits; results keep the order of the calls.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use hookwright_events::{CallOutcome, TurnEvent};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{AgentNews, AgentStatus, CallQuestion, CallResult, Life, UserReply};
 use crate::hooks::{CallFacts, CallVerdict, Next};
 use crate::input_schema;
+use crate::journal::{call_in_words, milliseconds, shortened};
 use crate::limits::TOOLS_AT_ONCE_MAX;
 use crate::message::Block;
 use crate::model::ModelAnswer;
@@ -107,6 +109,14 @@ impl Life {
                 }
             }
         }
+        for plan in &planned {
+            if let Planned::Granted(call, _) = plan
+                && ended.is_none()
+                && let Err(failed) = self.record(call.starting())
+            {
+                ended = Some(failed);
+            }
+        }
         // A session that ends starts nothing any more.
         if ended.is_some() {
             for plan in &mut planned {
@@ -123,6 +133,8 @@ impl Life {
             let end = match end {
                 Ok(end) => end,
                 Err(text) => {
+                    let recorded = self.record(ended_call(&result));
+                    ended = ended.or(recorded.err());
                     blocks.push(error_block(&result.id, &text));
                     results.push(result);
                     continue;
@@ -137,6 +149,8 @@ impl Life {
             }
             self.conversation.add_contexts(answered.said.contexts);
             blocks.push(result_block(&result.id, &end, answered.updated_output));
+            let recorded = self.record(ended_call(&result));
+            ended = ended.or(recorded.err());
             if let Some(reason) = answered.end {
                 ended.get_or_insert(AgentStatus::EndedByHook(reason));
             }
@@ -272,10 +286,28 @@ impl Life {
         let shown = self.agent.hooks.notification("permission_prompt", "Permission", &message);
         let observed = self.unless_cancelled(shown).await?;
         self.heed(observed)?;
+        self.record(TurnEvent::QuestionAsked {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            what: call_in_words(&call.input),
+            reason: shortened(&judged.reason),
+            agent_id: None,
+        })?;
         let user = Arc::clone(&self.agent.user);
         let question =
             CallQuestion { tool: &call.tool, input: &call.input, reason: &judged.reason };
-        Ok(match self.unless_cancelled(user.may_run(question)).await? {
+        let reply = self.unless_cancelled(user.may_run(question)).await?;
+        let words = match &reply {
+            Some(UserReply::No(words)) => words.as_deref().map(shortened),
+            Some(UserReply::Yes) | None => None,
+        };
+        self.record(TurnEvent::QuestionAnswered {
+            call: call.id.clone(),
+            allowed: reply == Some(UserReply::Yes),
+            words,
+            agent_id: None,
+        })?;
+        Ok(match reply {
             Some(UserReply::Yes) => allow("the user permits it".to_owned()),
             Some(UserReply::No(None)) => deny("the user does not permit it".to_owned()),
             Some(UserReply::No(Some(words))) => {
@@ -306,6 +338,15 @@ impl ModelCall {
         }
     }
 
+    fn starting(&self) -> TurnEvent {
+        TurnEvent::CallStarting {
+            call: self.id.clone(),
+            tool: self.tool.clone(),
+            what: call_in_words(&self.input),
+            agent_id: None,
+        }
+    }
+
     /// Says what runs in place of what the model wrote.
     fn rewritten(&self) -> String {
         let input = Value::Object(self.input.clone());
@@ -321,6 +362,29 @@ impl ModelCall {
             self.input = input;
         }
         Ok(())
+    }
+}
+
+/// How a call ended, for the journal.
+fn ended_call(result: &CallResult) -> TurnEvent {
+    let (outcome, reason, took) = match (&result.end, &result.denied) {
+        (Some(ToolEnd::Ran { took, .. }), _) => (CallOutcome::Ran, None, *took),
+        (Some(ToolEnd::Failed { error, is_interrupt, took }), _) => {
+            let outcome =
+                if *is_interrupt { CallOutcome::Interrupted } else { CallOutcome::Failed };
+            (outcome, Some(shortened(error)), *took)
+        }
+        (None, Some(reason)) => (CallOutcome::Denied, Some(shortened(reason)), Duration::ZERO),
+        (None, None) => (CallOutcome::NotStarted, None, Duration::ZERO),
+    };
+    TurnEvent::CallEnded {
+        call: result.id.clone(),
+        tool: result.tool.clone(),
+        what: call_in_words(&result.input),
+        outcome,
+        reason,
+        duration_ms: milliseconds(took),
+        agent_id: None,
     }
 }
 

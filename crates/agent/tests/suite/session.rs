@@ -8,12 +8,14 @@ use hookwright_agent::agent::{
     UserReply,
 };
 use hookwright_agent::hooks::{AgentHooks, SessionFacts};
+use hookwright_agent::journal::{AgentJournal, NoJournal};
 use hookwright_agent::message::{Block, Message, Role};
 use hookwright_agent::model::scripted::ScriptedModel;
 use hookwright_agent::permissions::{PermissionMode, PermissionRule, Permissions};
 use hookwright_agent::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use hookwright_engine::ports::Promise;
 use hookwright_engine::{Answer, CancellationToken, Engine, Event, Hook, HookBuilder};
+use hookwright_events::{CallOutcome, TurnEvent};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
@@ -141,6 +143,7 @@ impl Session {
             .into(),
             user: Arc::new(User::default()),
             audience: Arc::new(kept.clone()),
+            journal: Arc::new(NoJournal),
             system: "You are an agent.".into(),
             max_turns: 10,
             max_tokens: 100,
@@ -592,4 +595,86 @@ async fn the_limit_on_turns_ends_the_session() {
     assert_eq!(ran.end.status, AgentStatus::MaxTurns);
     assert_eq!(ran.of("session:end").data["reason"], "max_turns");
     ran.assert_valid();
+}
+
+/// Keeps what is recorded, and refuses from the record with this number on.
+#[derive(Default)]
+struct Entries {
+    kept: Mutex<Vec<TurnEvent>>,
+    refused_from: Option<usize>,
+}
+
+impl AgentJournal for Entries {
+    fn record(&self, happened: TurnEvent) -> std::io::Result<()> {
+        let mut kept = self.kept.lock().unwrap();
+        if self.refused_from.is_some_and(|from| kept.len() >= from) {
+            return Err(std::io::Error::other("no space"));
+        }
+        kept.push(happened);
+        Ok(())
+    }
+}
+
+impl Entries {
+    fn kinds(&self) -> Vec<String> {
+        let kept = self.kept.lock().unwrap();
+        let kind =
+            |event| serde_json::to_value(event).unwrap()["kind"].as_str().unwrap().to_owned();
+        kept.iter().map(kind).collect()
+    }
+}
+
+#[tokio::test]
+async fn requests_calls_and_questions_are_recorded_before_and_after_they_happen() {
+    let mut session = Session::new(calls(&["ls", "rm"]), Vec::new());
+    session.agent.permissions = Permissions {
+        mode: PermissionMode::Default,
+        allow: vec![PermissionRule::parse("bash(ls)", None).expect("a rule")],
+        workspace: "/".into(),
+        ..Permissions::default()
+    }
+    .into();
+    session.agent.user = Arc::new(User(Some(UserReply::No(Some("not now".into())))));
+    let entries = Arc::new(Entries::default());
+    session.agent.journal = Arc::clone(&entries) as _;
+    session.run().await.assert_valid();
+    assert_eq!(
+        entries.kinds(),
+        [
+            "request_sending",
+            "request_ended",
+            "question_asked",
+            "question_answered",
+            "call_starting",
+            "call_ended",
+            "call_ended",
+            "request_sending",
+            "request_ended",
+        ]
+    );
+    let kept = entries.kept.lock().unwrap();
+    assert!(matches!(
+        &kept[3],
+        TurnEvent::QuestionAnswered { allowed: false, words: Some(words), .. } if words == "not now"
+    ));
+    assert!(matches!(&kept[4], TurnEvent::CallStarting { what, .. } if what == "ls"));
+    let TurnEvent::CallEnded { outcome, .. } = &kept[6] else { panic!("{:?}", kept[6]) };
+    assert_eq!(*outcome, CallOutcome::Denied);
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_does_not_happen_and_the_session_ends_in_order() {
+    for (refused_from, results) in [(0, 0), (2, 1), (3, 1)] {
+        let mut session = Session::new(calls(&["ls"]), Vec::new());
+        let entries = Entries { refused_from: Some(refused_from), ..Entries::default() };
+        session.agent.journal = Arc::new(entries);
+        let ran = session.run().await;
+        ran.assert_valid();
+        assert_eq!(ran.end.status, AgentStatus::JournalFailed("no space".to_owned()));
+        assert_eq!(ran.results().len(), results);
+        let has_run = ran.events().contains(&"tool:post_execute");
+        assert_eq!(has_run, refused_from == 3, "the tool runs only if its start was recorded");
+        assert_eq!(ran.of("session:end").text("reason"), Some("error"));
+        assert_eq!(ran.end.turns, u32::from(refused_from > 0));
+    }
 }

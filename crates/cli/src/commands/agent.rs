@@ -166,6 +166,10 @@ fn say_why(status: &AgentStatus, screen: &Screen) {
         AgentStatus::ModelFailed(error) => {
             format!("the model failed: {}\nhelp: {}", error.reason, model_help(error.kind))
         }
+        AgentStatus::JournalFailed(reason) => format!(
+            "the session cannot be recorded, so nothing more was done: {reason}\nhelp: check the \
+             disk, then continue with `--continue`"
+        ),
         AgentStatus::MaxTurns => {
             "the limit on turns was reached\nhelp: raise it with `--max-turns`".to_owned()
         }
@@ -180,5 +184,6 @@ fn exit_code_of(end: &AgentEnd) -> u8 {
         AgentStatus::EndedByHook(_) => exit_code::ABORT,
         AgentStatus::ModelFailed(_) | AgentStatus::MaxTurns => exit_code::FAILED,
         AgentStatus::Interrupted => exit_code::INTERRUPTED,
+        AgentStatus::JournalFailed(_) => exit_code::OUR_FAULT,
     }
 }

@@ -162,6 +162,48 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }) => {
             format!("agent {} takes over from {}: {}", said(to), said(from), said(reason))
         }
+        RunEventKind::Turn(TurnEvent::RequestSending { request, attempt, model, .. }) => {
+            format!("request {request} is sent, attempt {attempt}: {}", said(model))
+        }
+        RunEventKind::Turn(TurnEvent::RequestEnded {
+            request, usage, error, duration_ms, ..
+        }) => {
+            let how = match (error, usage) {
+                (Some(error), _) => format!("failed: {}", said(error)),
+                (None, Some(usage)) => format!("answered, {}", human::usage(*usage)),
+                (None, None) => "answered".to_owned(),
+            };
+            format!("request {request}, {}: {how}", human::duration(*duration_ms))
+        }
+        RunEventKind::Turn(TurnEvent::CallStarting { call, tool, what, .. }) => {
+            format!("call {} starts: {}: {}", said(call), said(tool), said(what))
+        }
+        RunEventKind::Turn(TurnEvent::CallEnded {
+            call,
+            tool,
+            outcome,
+            reason,
+            duration_ms,
+            ..
+        }) => format!(
+            "call {} ended: {}, {}, {}{}",
+            said(call),
+            said(tool),
+            outcome.as_str().replace('_', " "),
+            human::duration(*duration_ms),
+            reason.as_deref().map(|reason| format!(": {}", said(reason))).unwrap_or_default()
+        ),
+        RunEventKind::Turn(TurnEvent::QuestionAsked { call, tool, what, .. }) => {
+            format!("the user is asked about call {}: {}: {}", said(call), said(tool), said(what))
+        }
+        RunEventKind::Turn(TurnEvent::QuestionAnswered { call, allowed, words, .. }) => {
+            let answer = if *allowed { "allows" } else { "does not allow" };
+            let words = words.as_deref().map(|words| format!(": {}", said(words)));
+            format!("the user {answer} call {}{}", said(call), words.unwrap_or_default())
+        }
+        RunEventKind::Turn(TurnEvent::TranscriptWritten { bytes, .. }) => {
+            format!("transcript: {bytes} bytes")
+        }
         RunEventKind::Session(SessionEvent::Paused { reason, until, .. }) => {
             let until = until.as_deref().map(|until| format!(" until {}", said(until)));
             format!("paused{}: {}", until.unwrap_or_default(), said(reason))

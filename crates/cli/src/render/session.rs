@@ -186,6 +186,23 @@ impl SessionScreen {
                 let (from, to) = (visible(from), visible(to));
                 format!("  {to} takes over from {from}: {}", one_line(reason, WORDS_MAX))
             }
+            RunEventKind::Turn(TurnEvent::CallEnded {
+                tool,
+                what,
+                outcome,
+                reason,
+                duration_ms,
+                ..
+            }) => {
+                let (tool, what) = (visible(tool), one_line(what, WORDS_MAX));
+                let outcome = Paint::of_results().outcome(&outcome.as_str().replace('_', " "));
+                let why = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
+                let (took, why) = (human::duration(*duration_ms), why.unwrap_or_default());
+                format!("    {tool}: {what}: {outcome} after {took}{why}")
+            }
+            RunEventKind::Turn(TurnEvent::RequestEnded { attempt, error: Some(error), .. }) => {
+                format!("    model: attempt {attempt} failed: {}", one_line(error, WORDS_MAX))
+            }
             RunEventKind::Session(SessionEvent::Paused { reason, until, .. }) => {
                 let until = until.as_deref().map(|until| format!(" until {}", local(until)));
                 let paused = Paint::of_results().odd("paused");

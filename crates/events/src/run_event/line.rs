@@ -40,7 +40,9 @@ impl RunLevel {
                 Self::Firing
             }
             _ if kind.starts_with("turn_") || kind.starts_with("agent_") => Self::Turn,
-            "final_delivery" => Self::Turn,
+            "final_delivery" | "transcript_written" => Self::Turn,
+            _ if kind.starts_with("call_") || kind.starts_with("request_") => Self::Turn,
+            _ if kind.starts_with("question_") => Self::Turn,
             _ => Self::Session,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::turn::{FailureCause, TurnName, TurnResult, Usage};
+use crate::turn::{CallOutcome, FailureCause, TurnName, TurnResult, Usage};
 
 /// What happened in an agent's turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,5 +92,103 @@ pub enum TurnEvent {
         to: String,
         /// Why the first agent could not.
         reason: String,
+    },
+    /// The built-in agent is about to send a request to its model. Recorded before it is sent.
+    RequestSending {
+        /// The request within its turn, from 1.
+        request: u32,
+        /// The attempt of this request, from 1.
+        attempt: u32,
+        /// The model.
+        model: String,
+        /// The number of messages in the conversation.
+        messages: usize,
+        /// The subagent that asks; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// The model has answered a request, or the request has failed.
+    RequestEnded {
+        /// The request within its turn, from 1.
+        request: u32,
+        /// The attempt of this request, from 1.
+        attempt: u32,
+        /// What the answer used; `None` if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// Why there is no answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// How long it took, in milliseconds.
+        duration_ms: f64,
+        /// The subagent that asked; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// The built-in agent is about to run a tool. Recorded before the tool starts.
+    CallStarting {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What it is to do, in a few words.
+        what: String,
+        /// The subagent that calls; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// A call has its result. One that was denied has no `call_starting`.
+    CallEnded {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What it did or was to do, in a few words.
+        what: String,
+        /// How it ended.
+        outcome: CallOutcome,
+        /// Why it did not run to its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// How long the tool ran, in milliseconds.
+        duration_ms: f64,
+        /// The subagent that called; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// The user is about to be asked whether a call may run. Recorded before the question is shown.
+    QuestionAsked {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What it would do, in a few words.
+        what: String,
+        /// Why the user is asked.
+        reason: String,
+        /// The subagent that calls; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// The question about a call has its answer. Recorded before the answer has any effect.
+    QuestionAnswered {
+        /// The call's id.
+        call: String,
+        /// Whether the call may run.
+        allowed: bool,
+        /// The user's words, if there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        words: Option<String>,
+        /// The subagent that calls; `None` for the turn's own agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+    },
+    /// How long the transcript is, and what it contains so far. A transcript that was edited later is
+    /// recognised by it.
+    TranscriptWritten {
+        /// Its bytes.
+        bytes: u64,
+        /// SHA-256 of these bytes, in hexadecimal.
+        digest: String,
     },
 }

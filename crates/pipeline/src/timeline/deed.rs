@@ -76,6 +76,41 @@ pub enum Deed {
         /// Why the first agent could not work.
         reason: String,
     },
+    /// The built-in agent called a tool.
+    Call {
+        /// The tool.
+        tool: String,
+        /// What it did or was to do, in a few words.
+        what: String,
+        /// The word of its end, or `running`, or `cut_off`.
+        status: &'static str,
+        /// Why it did not run to its end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The duration in milliseconds; `None` if it has not ended.
+        duration_ms: Option<f64>,
+    },
+    /// The user was asked whether a call may run.
+    CallQuestion {
+        /// The tool.
+        tool: String,
+        /// What it would do, in a few words.
+        what: String,
+        /// Whether it may run; `None` without an answer.
+        allowed: Option<bool>,
+        /// The user's words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        words: Option<String>,
+    },
+    /// A request to the built-in agent's model failed.
+    RequestFailed {
+        /// The attempt, from 1.
+        attempt: u32,
+        /// Why.
+        error: String,
+        /// The duration in milliseconds.
+        duration_ms: f64,
+    },
     /// The session paused, and nothing ran.
     Pause {
         /// The beginning of the pause.
@@ -167,7 +202,10 @@ impl Deed {
         match self {
             Deed::Hook(run) => !matches!(run.status, "success" | "skipped" | "started"),
             Deed::Question { state, .. } => *state != QuestionState::Approved,
-            Deed::Decision { .. }
+            Deed::Call { status, .. } => *status != "ran",
+            Deed::CallQuestion { allowed, .. } => *allowed != Some(true),
+            Deed::RequestFailed { .. }
+            | Deed::Decision { .. }
             | Deed::GivenUp { .. }
             | Deed::AgentChanged { .. }
             | Deed::Pause { .. } => true,

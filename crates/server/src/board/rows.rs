@@ -274,6 +274,9 @@ fn report_of(deed: &Deed, reports: &mut Reports) -> Option<u64> {
         | Deed::Child { .. }
         | Deed::GivenUp { .. }
         | Deed::AgentChanged { .. }
+        | Deed::Call { .. }
+        | Deed::CallQuestion { .. }
+        | Deed::RequestFailed { .. }
         | Deed::Pause { .. }
         | Deed::Note { .. } => None,
     }

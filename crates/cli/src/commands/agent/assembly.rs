@@ -122,6 +122,7 @@ impl AssembledAgent {
             permissions: permissions.into(),
             user: Arc::new(TerminalUser::find()),
             audience: Arc::new(output.clone()),
+            journal: Arc::new(hookwright_agent::journal::NoJournal),
             system: SYSTEM.into(),
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,

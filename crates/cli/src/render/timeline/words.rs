@@ -10,6 +10,9 @@ use crate::text::{Paint, count, local, one_line, visible};
 /// Columns of a hook's line beside its id: event, status, duration.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
 
+/// Characters of a call's tool and of what it does.
+const CALL_MAX: usize = 60;
+
 /// One iteration in a line.
 pub(super) fn of_iteration(page: Page, branch: &str, trunk: &str, one: &Iteration) -> String {
     let name = match one.iteration {
@@ -118,6 +121,30 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
         Deed::AgentChanged { from, to, reason } => {
             let (from, to) = (one_line(from, WORDS_MAX), one_line(to, WORDS_MAX));
             line(&format!("{to} takes over from {from}"), Words::after_colon(reason))
+        }
+        Deed::Call { tool, what, status, reason, duration_ms } => {
+            let took = duration_ms.map(human::duration).unwrap_or_default();
+            let status = Paint::of_results().outcome(&format!("{:<9}", status.replace('_', " ")));
+            let what = one_line(what, CALL_MAX);
+            let words = one_line(reason.as_deref().unwrap_or_default(), WORDS_MAX);
+            let what = format!("{:<20}  {what}  {status}  {took:>7}", one_line(tool, CALL_MAX));
+            line(what.trim_end(), Words::in_column(&words))
+        }
+        Deed::CallQuestion { tool, what, allowed, words } => {
+            let answer = match allowed {
+                Some(true) => "allowed",
+                Some(false) => "not allowed",
+                None => "no answer",
+            };
+            let (tool, what) = (one_line(tool, CALL_MAX), one_line(what, CALL_MAX));
+            let words = words.as_deref().unwrap_or_default();
+            let what = format!("{tool:<20}  the user was asked: {what}: {answer}");
+            line(&what, Words::after_colon(words))
+        }
+        Deed::RequestFailed { attempt, error, duration_ms } => {
+            let took = human::duration(*duration_ms);
+            let what = format!("{:<20}  attempt {attempt} failed, {took}", "model");
+            line(&what, Words::after_colon(error))
         }
         Deed::Pause { cause, reason, until, duration_ms, .. } => {
             let (cause, long) = (of_cause(*cause), duration_ms.map(human::duration));

@@ -36,6 +36,40 @@ impl TimelineDrawing<'_> {
                 "agent",
                 html! { (said(to)) " took over from " (said(from)) ": " (said(reason)) },
             ),
+            Deed::Call { tool, what, status, reason, duration_ms } => told(
+                StateMark::of_call(status),
+                tool,
+                html! {
+                    (said(what)) " " strong { (word(status)) }
+                    @if let Some(took) = duration_ms { span.quiet { " · " (duration(*took)) } }
+                    @if let Some(reason) = reason { p.reason { (said(reason)) } }
+                },
+            ),
+            Deed::CallQuestion { tool, what, allowed, words } => told(
+                match allowed {
+                    Some(true) => StateMark::Good,
+                    Some(false) => StateMark::Warn,
+                    None => StateMark::Waits,
+                },
+                tool,
+                html! {
+                    "the user was asked: " (said(what)) " "
+                    strong { (match allowed {
+                        Some(true) => "allowed",
+                        Some(false) => "not allowed",
+                        None => "no answer",
+                    }) }
+                    @if let Some(words) = words { p.reason { (said(words)) } }
+                },
+            ),
+            Deed::RequestFailed { attempt, error, duration_ms } => told(
+                StateMark::Warn,
+                "model",
+                html! {
+                    "attempt " (attempt) " failed: " (said(error))
+                    span.quiet { " · " (duration(*duration_ms)) }
+                },
+            ),
             Deed::Pause { at, reason, until, duration_ms, .. } => told(
                 StateMark::Waits,
                 "pause",

@@ -43,6 +43,15 @@ impl StateMark {
         }
     }
 
+    pub(super) fn of_call(status: &str) -> Self {
+        match status {
+            "ran" => StateMark::Good,
+            "failed" => StateMark::Bad,
+            "running" => StateMark::Runs,
+            _ => StateMark::Warn,
+        }
+    }
+
     pub(super) fn class(self) -> &'static str {
         match self {
             StateMark::Good => "good",
