@@ -4,7 +4,7 @@
 deadline=$((SECONDS + ${APPROVAL_SECONDS:-86400}))
 until [[ -s $1 ]]; do
   if ((SECONDS >= deadline)); then
-    echo "nobody answered in $1" >&2
+    echo "no answer in $1" >&2
     exit 1
   fi
   sleep 0.2

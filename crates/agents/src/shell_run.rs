@@ -80,8 +80,8 @@ pub(crate) fn program(turn: &Turn, name: &str) -> Option<PathBuf> {
     find_program(OsStr::new(name), path, &turn.working_dir)
 }
 
-/// A text that begins with a dash must not be taken for options of the shell. The argument stands
-/// behind `$0`, so whatever it looks like, no shell takes it for its own.
+/// A text that begins with a dash must not be taken for options of the shell. The argument comes
+/// after `$0`, so no shell takes it for an option of its own.
 fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString> {
     let guard = text.starts_with(['-', '+']).then_some("--");
     let mut arguments: Vec<OsString> =

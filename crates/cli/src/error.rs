@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     HomeNotAbsolute { home: PathBuf },
     /// `--dialect` without a file that it is about.
     DialectOfNoFile { dialect: String },
-    /// A file that is native already, or nobody's.
+    /// A file that is native already, or of no known format.
     NothingToImport { file: PathBuf },
     /// `init` never overwrites.
     FileIsThere { name: &'static str },

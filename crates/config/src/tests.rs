@@ -241,7 +241,7 @@ fn places_are_right_in_flow_maps_behind_anchors_and_in_json() {
           shell, kill_grace, event, type, id, description, enabled, matcher, host, when, await, timeout, \
           on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect (near: when)"]
     );
-    // The place to fix is where the anchor stands, not where it is used.
+    // The place to fix is the anchor, not its uses.
     assert_eq!(
         faults(
             "hooks:\n  session:start:\n    - &a {command: x, once: maybe}\n  session:end:\n    - *a\n"
@@ -275,7 +275,7 @@ fn a_condition_is_checked_when_the_file_is_read_and_points_at_the_variable() {
     let fault = load(text).faults[0].clone();
     let place = fault.place.clone().expect("a place");
     assert_eq!(&text[place.range], "ITERATON");
-    // What stands in the environment is known.
+    // Variables of the environment are known.
     assert!(
         faults("hooks: {on_error: [{command: x, when: \"${SLACK_WEBHOOK} != ''\"}]}").is_empty()
     );

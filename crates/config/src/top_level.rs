@@ -176,7 +176,7 @@ struct Listens<'a> {
 }
 
 impl HookReading<'_> {
-    /// A loop that stands in its pipeline's file.
+    /// A loop that is written in its pipeline's file.
     fn inline(&mut self, fields: &[Field]) {
         for field in fields {
             match (&*field.key, &field.value.raw) {

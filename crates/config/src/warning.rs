@@ -210,7 +210,7 @@ fn of_shell_hook(
             || name.starts_with(hookwright_engine::template::GENERATED);
         by_author || of_a_run || OF_A_SESSION.contains(&name) || environment.get(name).is_some()
     };
-    // What the author sets in `env` stands above what we set, so its value is known.
+    // What the author sets in `env` overrides what we set, so its value is known.
     let is_ours = |name: &str| {
         (variables::is_ours(name) || name == PROJECT || wire.variable(name).is_some())
             && !shell.env.iter().any(|(set, _)| set == name)

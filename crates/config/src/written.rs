@@ -144,7 +144,7 @@ impl<'a> WrittenText<'a> {
     }
 }
 
-/// What stands after a backslash in double quotes.
+/// What follows a backslash in double quotes.
 fn escape(rest: &str) -> Option<WrittenCharacter> {
     let letter = rest.chars().next()?;
     let short = |character| Some(WrittenCharacter { character, length: 1 + letter.len_utf8() });

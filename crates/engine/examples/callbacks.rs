@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         // A real hook would send a request here; whatever it does, it ends when the token is
         // cancelled.
         call.cancelled.cancelled().await;
-        Err("nobody answered".into())
+        Err("no answer came".into())
     });
     let unsteady = Hook::on("tool:pre_execute:glob", |call| async move {
         match call.attempt {

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_living_holder_keeps_others_out_and_a_dead_one_does_not() {
         let store = SqliteStore::in_memory().expect("memory");
-        let fence = take(&store, "x").expect("nobody holds it");
+        let fence = take(&store, "x").expect("it is free");
         assert!(matches!(take(&store, "x"), Err(LeaseError::Runs { .. })));
         assert_eq!(holder(&store, "x").expect("read"), Some(LeaseOwner::this()));
         store.release("x", fence.token).expect("given back");
@@ -225,7 +225,7 @@ mod tests {
             assert!(began.elapsed().as_secs() < 30, "it counts as running");
             std::thread::yield_now();
         }
-        assert_eq!(leader.start_time(), holder.start_time, "nobody has collected it");
+        assert_eq!(leader.start_time(), holder.start_time, "it has not been collected");
         child.wait().expect("it has ended");
     }
 }

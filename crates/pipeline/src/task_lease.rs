@@ -82,20 +82,20 @@ mod tests {
     fn one_process_at_a_time_completes_a_task_and_none_waits_for_the_hooks_above_it() {
         let tasks = KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/p");
         let (one, other) = (TaskLease::new(&tasks, TaskId(1)), TaskLease::new(&tasks, TaskId(1)));
-        let event = EventName::resolve("task:complete").expect("it stands in the table");
-        let nobody = Chain::default();
-        let within = nobody.with(&event, "a", Path::new("hooks.yaml"));
+        let event = EventName::resolve("task:complete").expect("it is in the table");
+        let outside = Chain::default();
+        let within = outside.with(&event, "a", Path::new("hooks.yaml"));
         let Look::Ours(fence) = one.look(&within).expect("read") else {
-            panic!("nobody has it");
+            panic!("it is free");
         };
         let pid = std::process::id();
         assert!(
-            matches!(other.look(&nobody).expect("read"), Look::Theirs { pid: by, .. } if by == pid)
+            matches!(other.look(&outside).expect("read"), Look::Theirs { pid: by, .. } if by == pid)
         );
         assert_eq!(other.look(&within).expect("read"), Look::Underway);
         let another = TaskLease::new(&tasks, TaskId(2));
-        assert!(matches!(another.look(&nobody).expect("read"), Look::Ours(_)));
+        assert!(matches!(another.look(&outside).expect("read"), Look::Ours(_)));
         one.give_back(&fence);
-        assert!(matches!(other.look(&nobody).expect("read"), Look::Ours(_)));
+        assert!(matches!(other.look(&outside).expect("read"), Look::Ours(_)));
     }
 }

@@ -48,7 +48,7 @@ enum ToolPattern {
 enum Content {
     /// Every call in the workspace.
     Any,
-    /// A shell command, in words; `*` stands for anything.
+    /// A shell command, in words; `*` matches anything.
     Command(shell::CommandPattern),
     /// Paths.
     Path(RulePath),
@@ -69,7 +69,7 @@ const CHANGING: &[&str] = &["edit", "write"];
 const READING: &[&str] = &["read", "grep", "glob"];
 
 impl PermissionRule {
-    /// Reads a rule. `home` is what `~/` stands for.
+    /// Reads a rule. `home` replaces `~/`.
     pub fn parse(text: &str, home: Option<&Path>) -> Result<Self, RuleError> {
         let text = text.trim();
         let (name, content) = match text.split_once('(') {

@@ -3,7 +3,7 @@
 
 use hookwright_engine::shell_commands;
 
-/// A pattern in words. `*` within a word stands for any text; as the last word, for any further words.
+/// A pattern in words. `*` within a word matches any text; as the last word, any further words.
 #[derive(Debug)]
 pub(super) struct CommandPattern {
     words: Vec<String>,
@@ -108,7 +108,7 @@ fn is_one_of(word: &str, names: &[&str]) -> bool {
     names.contains(&name)
 }
 
-/// `*` in a pattern stands for any text.
+/// `*` in a pattern matches any text.
 fn wild(pattern: &str, word: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = word.strip_prefix(parts.next().unwrap_or_default()) else { return false };

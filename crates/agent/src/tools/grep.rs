@@ -256,7 +256,7 @@ fn file_types(name: &str) -> Result<Types, ToolFailure> {
     builder.build().map_err(|error| unknown(error).into())
 }
 
-/// A file whose reading ends when nobody waits any more.
+/// A file that is no longer read once the search has given up.
 struct Timed<'a> {
     file: File,
     time: &'a SearchTime,

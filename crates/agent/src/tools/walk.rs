@@ -28,7 +28,7 @@ use crate::limits::{
 use crate::workspace::{Located, Workspace};
 use ignore_file::{Unheeded, read_ignore};
 
-/// Folders of version control, in which nobody looks for text.
+/// Folders of version control, which a search skips.
 const NEVER_SEARCHED: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 /// Which files are wanted.

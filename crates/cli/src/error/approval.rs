@@ -27,7 +27,7 @@ pub(crate) enum ApprovalFailure {
     Ended { wait: Box<Wait> },
     /// We were called inside the session that asks.
     FromInside { id: String, session: Option<String> },
-    /// A word that neither stands for yes or no nor is offered.
+    /// A word that neither means yes or no nor is offered.
     NoSuchWord { action: String, expected: Vec<String> },
 }
 

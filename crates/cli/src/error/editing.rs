@@ -12,7 +12,7 @@ use super::{Message, without_number};
 pub(crate) enum EditFailure {
     /// The system does not let us write it.
     CannotWrite { path: PathBuf, cause: io::Error },
-    /// It cannot be read, so nobody knows what to change.
+    /// It cannot be read, so it is unknown what to change.
     Unreadable { place: String, cause: String },
     /// It is written in a way that cannot be edited without touching more than the hook.
     OddLayout { path: PathBuf, hook: Value, point: &'static str },

@@ -1,4 +1,4 @@
-//! What a person is told when nobody knows what is trusted.
+//! Messages for a user whose trusted files cannot be determined.
 
 use std::path::{Path, PathBuf};
 

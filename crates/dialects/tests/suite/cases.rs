@@ -1,14 +1,16 @@
 //! A case is a folder without Rust, so that a bug report becomes a test by pasting:
 //!
 //! ```text
-//! cases/<dialect>/<case>/ about.md            first line: the promise, shown in the table in
-//! docs/dialects/ project/…           files of the project, including the dialect's own; `bin/`
-//! comes first in PATH home/…              files of the home directory event.json
-//! {"event": NAME, "data": {…}}, or a list of them, fired one after the other hooks.expected
-//! the hooks that were read warnings.expected   the warnings; if missing, there are none
-//! check.expected      the further output of `check`; if missing, it is not compared
-//! decision.expected   the decision at each event, without times files.expected/…    files of the
-//! project afterwards: what commands read and wrote
+//! cases/<dialect>/<case>/
+//!   about.md            first line: the promise, shown in the table in docs/dialects/
+//!   project/…           files of the project, including the dialect's own; `bin/` comes first in PATH
+//!   home/…              files of the home directory
+//!   event.json          {"event": NAME, "data": {…}}, or a list of them, fired one after the other
+//!   hooks.expected      the hooks that were read
+//!   warnings.expected   the warnings; if missing, there are none
+//!   check.expected      the further output of `check`; if missing, it is not compared
+//!   decision.expected   the decision at each event, without times
+//!   files.expected/…    files of the project afterwards: what commands read and wrote
 //! ```
 //!
 //! The format of agent-pipelines is the native one, so its cases are read as native files:

@@ -199,8 +199,8 @@ fn refusal(verdict: Verdict) -> Option<String> {
 
 fn not_committed(git: &GitRunner<'_>, ran: Ran) -> Outcome {
     let stderr = &ran.output.stderr;
-    let nobody = ["tell me who you are", "empty ident name", "auto-detection is disabled"];
-    if nobody.iter().any(|words| stderr.contains(words)) {
+    let no_author = ["tell me who you are", "empty ident name", "auto-detection is disabled"];
+    if no_author.iter().any(|words| stderr.contains(words)) {
         let cause = "git does not know the author: user.name and user.email are not set";
         return git.failed(cause.to_owned(), ran);
     }

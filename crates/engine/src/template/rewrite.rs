@@ -51,7 +51,7 @@ pub struct Rewritten {
     spreads: Vec<Spread>,
 }
 
-/// A generated variable and the name it stands for.
+/// A generated variable and the name that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedReference {
     /// The variable: `HOOKWRIGHT_REF_T1`. The elements of a list are `HOOKWRIGHT_REF_T1_1` and so

@@ -274,7 +274,7 @@ async fn an_interrupt_or_a_dropped_firing_ends_a_wait_that_is_not_resumed() {
         {
             let mut firing = std::pin::pin!(asking.host.fire("stage:complete", json!({})));
             tokio::select! {
-                _ = &mut firing => panic!("nobody has answered"),
+                _ = &mut firing => panic!("no answer was given"),
                 _ = asking.asked(1) => {}
             }
             if !is_dropped {
@@ -299,7 +299,7 @@ async fn cut_off(asking: &Asking) -> Box<PastFiring> {
         let event = event("stage:complete", json!({ "stage": "plan" }));
         let mut firing = std::pin::pin!(asking.host.engine.fire(event, firing));
         tokio::select! {
-            _ = &mut firing => panic!("nobody has answered"),
+            _ = &mut firing => panic!("no answer was given"),
             _ = asking.asked(1) => {}
         }
     }
@@ -379,7 +379,7 @@ async fn a_request_that_was_stored_and_not_sent_is_sent_as_it_was_rendered() {
         let event = event("stage:complete", json!({ "stage": "plan" }));
         let mut firing = std::pin::pin!(before.host.engine.fire(event, firing));
         tokio::select! {
-            _ = &mut firing => panic!("nobody has answered"),
+            _ = &mut firing => panic!("no answer was given"),
             request = receiver.next() => request,
         }
     };

@@ -109,7 +109,7 @@ async fn a_host_that_drops_a_firing_ends_its_awaited_hook() {
     let host = Host::new(hooks);
     let command = Left::by(&host, "pid");
     tokio::select! {
-        _ = host.fire("Stop", json!({})) => panic!("nobody ended the hook"),
+        _ = host.fire("Stop", json!({})) => panic!("the test did not end the hook"),
         () = until("the command runs", || command.has_run()) => {}
     }
     until("the command has ended", || command.is_gone()).await;
@@ -152,7 +152,7 @@ async fn what_a_dropped_firing_had_started_in_the_background_is_tracked_to_its_e
     ));
     let guard = Left::by(&host, "pid");
     tokio::select! {
-        _ = host.fire("tool:pre_execute", json!({})) => panic!("nobody ended the guard"),
+        _ = host.fire("tool:pre_execute", json!({})) => panic!("the test did not end the guard"),
         () = until("both run", || guard.has_run() && host.exists("running")) => {}
     }
     assert_eq!(host.engine.in_background(), ["slow"]);

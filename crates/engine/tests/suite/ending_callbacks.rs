@@ -220,7 +220,7 @@ async fn a_host_that_drops_a_firing_cancels_the_token_and_drops_the_callback() {
     let (running, notes) = (Arc::new(Notify::new()), Notes::default());
     let engine = engine([waits(false, &running, &notes)]);
     tokio::select! {
-        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("nobody ended the callback"),
+        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("the test did not end the callback"),
         () = running.notified() => {}
     }
     assert_eq!(notes.all(), ["told, then dropped"]);
@@ -241,7 +241,7 @@ async fn a_panic_while_a_firing_is_dropped_is_contained() {
     });
     let engine = engine([hook]);
     tokio::select! {
-        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("nobody ended the callback"),
+        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("the test did not end the callback"),
         () = running.notified() => {}
     }
     engine.settle().await;

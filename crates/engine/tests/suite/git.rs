@@ -699,7 +699,7 @@ async fn an_engine_that_fires_for_its_actions_still_ends() {
     repository.fire(json!({})).await;
     repository.host.engine.settle().await;
     drop(repository);
-    until("nobody holds the engine", || Arc::strong_count(&held) == 1).await;
+    until("the engine is no longer held", || Arc::strong_count(&held) == 1).await;
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn hooks_that_went_async_leave_their_slots_to_those_that_are_awaited() {
     host.fire("tool:post_execute", json!({})).await;
     assert_eq!(host.engine.in_background().len(), SLOTS);
     let guard = timeout(IN_VAIN, host.fire("tool:pre_execute", json!({}))).await;
-    assert_eq!(only(&guard.expect("it waits for nobody")).0, Status::Success);
+    assert_eq!(only(&guard.expect("it does not wait for the others")).0, Status::Success);
     assert!(host.exists("guarded"));
     assert_eq!(host.engine.in_background().len(), SLOTS, "all of them went on meanwhile");
     host.write("go", "");

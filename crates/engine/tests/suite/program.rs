@@ -38,11 +38,11 @@ pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
     pub(crate) fn add(&self, note: impl Into<String>) {
-        self.0.lock().expect("nobody panics with it").push(note.into());
+        self.0.lock().expect("no panic while it was held").push(note.into());
     }
 
     pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().expect("nobody panics with it").clone()
+        self.0.lock().expect("no panic while it was held").clone()
     }
 }
 

@@ -50,7 +50,7 @@ fn stage() -> (u64, RunEventKind) {
 }
 
 fn fired(firing: u64, event: &str, key: &str) -> (u64, RunEventKind) {
-    let event = EventName::resolve(event).expect("it stands in the table");
+    let event = EventName::resolve(event).expect("it is in the table");
     let key = Some(key.to_owned());
     (
         firing,

@@ -73,7 +73,7 @@ async fn a_queues_command_that_never_ends_is_ended_and_fails_the_session() {
     let told = project.run().await;
     let reason = "the queue's command `exec sleep 100000` failed: it was stopped after 60 s: it reached its time limit";
     assert_eq!((told.ended.status, told.ended.reason.as_str()), (SessionStatus::Failed, reason));
-    assert!(began.elapsed() >= QUEUE_COMMAND_TIMEOUT, "the clock was moved, nobody waited");
+    assert!(began.elapsed() >= QUEUE_COMMAND_TIMEOUT, "the clock was moved, no real time passed");
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ async fn alone_orphans_are_collected_as_they_end() {
     for (code, ended) in runs.join_all().await {
         assert_exited(&ended, code);
     }
-    wait_until("nobody is left", || {
+    wait_until("no process is left", || {
         let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::All, looking).err() == Some(rustix::io::Errno::CHILD)
     });

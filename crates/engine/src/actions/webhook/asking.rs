@@ -72,9 +72,9 @@ pub(super) async fn run(
 /// The wait of this hook in this firing, stored now or before a crash.
 async fn open(attempt: &HookAttempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
     // If people cannot be asked now, a retry a few seconds later will not help.
-    let nobody = |error: io::Error| failed(format!("cannot ask a person: {error}"), false);
+    let cannot_ask = |error: io::Error| failed(format!("cannot ask a person: {error}"), false);
     if let Some(key) = question::key(attempt)
-        && let Some(known) = attempt.waits.find(&key).await.map_err(nobody)?
+        && let Some(known) = attempt.waits.find(&key).await.map_err(cannot_ask)?
     {
         return Ok(known);
     }
@@ -82,7 +82,7 @@ async fn open(attempt: &HookAttempt, webhook: &Webhook) -> Result<OpenWait, Outc
     faults::point("wait is stored");
     let opened = attempt.waits.open(question::wait(attempt, webhook, &rendered)).await;
     faults::point("wait stored");
-    opened.map_err(nobody)
+    opened.map_err(cannot_ask)
 }
 
 fn tell(attempt: &HookAttempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn ActionNews) {

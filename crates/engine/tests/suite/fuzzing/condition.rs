@@ -25,7 +25,7 @@ pub(super) fn holds(data: &[u8]) {
     let condition = match parsed(text) {
         Ok(condition) => condition,
         Err(error) => {
-            assert!(text.get(error.at()).is_some(), "{error} stands at {:?}", error.at());
+            assert!(text.get(error.at()).is_some(), "{error} is at {:?}", error.at());
             assert!(!error.to_string().is_empty());
             return;
         }

@@ -81,7 +81,7 @@ fn is_filled_well(text: &str, rewritten: &Rewritten, filled: &Filled<'_>) {
         assert_eq!(place.evaluation, None, "{reference} is evaluated in {:?}", filled.text);
         assert!(
             matches!(place.quoting, Quoting::Double | Quoting::HereDocument),
-            "{reference} stands in {:?} in {:?}",
+            "{reference} is in {:?} in {:?}",
             place.quoting,
             filled.text
         );
@@ -125,7 +125,7 @@ fn odd_places(text: &str) {
     };
     let mut passed = 0;
     for warning in warnings(text, &names) {
-        assert!(passed <= warning.at.start, "{warning:?} stands before the one before it");
+        assert!(passed <= warning.at.start, "{warning:?} is before the one before it");
         passed = warning.at.end;
         assert_eq!(text.get(warning.name_at.clone()), Some(warning.name.as_str()));
         assert!(warning.at.start <= warning.name_at.start && warning.name_at.end <= warning.at.end);

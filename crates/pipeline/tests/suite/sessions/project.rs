@@ -105,17 +105,17 @@ impl Project {
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&events);
         self.observers.push(Arc::new(move |event: &RunEvent| {
-            told.lock().expect("nobody panicked").push(event.clone());
+            told.lock().expect("no panic while it was held").push(event.clone());
         }));
         let ended = self.take_up().await.expect("it came to an end");
-        let events = std::mem::take(&mut *events.lock().expect("nobody panicked"));
+        let events = std::mem::take(&mut *events.lock().expect("no panic while it was held"));
         Told { ended, events }
     }
 
     /// Starts the session, or resumes it.
     pub(super) async fn take_up(&mut self) -> Result<SessionOutcome, SessionError> {
         let fence = lease::take(&*self.store, &lease::name_of(&self.workspace(), "s"));
-        let fence = fence.expect("nobody runs it");
+        let fence = fence.expect("it is not running");
         let ended = self.session(fence.clone()).run().await;
         self.store.release(&fence.lease, fence.token).expect("it is held");
         ended
@@ -227,7 +227,7 @@ impl Answers {
 
     /// How many it was not asked for.
     pub(super) fn left(&self) -> usize {
-        self.0.lock().expect("nobody panicked").len()
+        self.0.lock().expect("no panic while it was held").len()
     }
 }
 
@@ -237,7 +237,7 @@ impl Agent for Answers {
     }
 
     fn run<'a>(&'a self, turn: &'a Turn, _: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
-        let answer = self.0.lock().expect("nobody panicked").pop_front();
+        let answer = self.0.lock().expect("no panic while it was held").pop_front();
         std::fs::write(&turn.status_file, answer.expect("one is left")).expect("written");
         let outcome = ProcessOutcome::Exited { code: 0, output: Output::default() };
         Box::pin(std::future::ready(TurnEnd { outcome, took: Duration::ZERO, said: None }))
