@@ -137,6 +137,7 @@ hooks:
     }
 }
 
+// Conformance: agent-pipelines-001
 #[test]
 fn webhook_spawn_and_git_hooks_are_read_with_every_field() {
     let loaded = load(
@@ -773,6 +774,7 @@ fn more_hooks_than_a_set_holds_are_a_fault() {
 }
 
 /// What is awaited, and what a failure leads to, where nothing is written.
+// Conformance: agent-pipelines-014, agent-pipelines-016, agent-pipelines-031
 #[test]
 fn defaults_depend_on_what_the_event_can_do() {
     let plain = one_hook("hooks: {'*': [{command: x}]}");

@@ -302,6 +302,7 @@ async fn read(
 mod tests {
     use super::*;
 
+    // Conformance: agent-pipelines-091
     #[test]
     fn https_goes_anywhere_and_http_only_to_this_machine_unless_it_is_allowed() {
         for fine in [

@@ -238,6 +238,7 @@ mod tests {
         assert_eq!(refused, format!("the key `{}` does not have 32 bytes", path.display()));
     }
 
+    // Conformance: agent-pipelines-086
     #[test]
     fn a_token_leads_to_its_wait_and_any_other_to_none() {
         let folder = tempfile::tempdir().unwrap();

@@ -16,6 +16,7 @@ fn with_global() -> Sandbox {
     Sandbox::new().file(GLOBAL, "hooks: {on_error: [{id: global, command: echo, await: true}]}\n")
 }
 
+// Conformance: agent-pipelines-099
 #[test]
 fn the_global_hooks_run_after_the_local_ones() {
     let sandbox = with_global()
@@ -26,6 +27,7 @@ fn the_global_hooks_run_after_the_local_ones() {
     assert_eq!(ids(&record), ["local"]);
 }
 
+// Conformance: agent-pipelines-076
 #[test]
 fn they_come_with_every_loop_or_pipeline_that_is_named_and_with_nothing_else() {
     let own = "hooks: {on_error: [{id: own, command: echo, await: true}]}\n";
@@ -38,6 +40,7 @@ fn they_come_with_every_loop_or_pipeline_that_is_named_and_with_nothing_else() {
     assert_eq!(fired("other.yaml"), json!(["own"]));
 }
 
+// Conformance: agent-pipelines-077
 #[test]
 fn a_loop_that_disables_global_hooks_has_none_of_them() {
     let text =
@@ -47,6 +50,7 @@ fn a_loop_that_disables_global_hooks_has_none_of_them() {
     assert_eq!(ids(&record), ["own"]);
 }
 
+// Conformance: agent-pipelines-089
 #[test]
 fn its_secrets_reach_hooks_that_name_them_and_stand_nowhere_else() {
     let sandbox = Sandbox::new()

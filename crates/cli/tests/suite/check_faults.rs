@@ -415,6 +415,7 @@ help: write a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h
     );
 }
 
+// Conformance: agent-pipelines-091
 #[test]
 fn plain_http_beyond_this_machine() {
     assert_eq!(
@@ -448,6 +449,7 @@ help: set what the hook does: `command: cargo test`
     );
 }
 
+// Conformance: agent-pipelines-012
 #[test]
 fn a_shell_hook_without_a_command() {
     assert_eq!(
@@ -467,6 +469,7 @@ help: set what to run: `command: cargo test`
     );
 }
 
+// Conformance: agent-pipelines-024
 #[test]
 fn a_webhook_without_an_address() {
     assert_eq!(
@@ -486,6 +489,7 @@ help: set where to send it: `url: https://example.com/hook`; a question with `aw
     );
 }
 
+// Conformance: agent-pipelines-042
 #[test]
 fn a_spawn_without_a_pipeline() {
     assert_eq!(

@@ -379,7 +379,7 @@ fn commands_page() -> String {
 }
 
 /// Compares a page with its expected text, or writes it.
-fn up_to_date(page: &Path, wanted: &str) {
+pub(crate) fn up_to_date(page: &Path, wanted: &str) {
     if std::env::var_os("HOOKWRIGHT_UPDATE").is_some() {
         fs::create_dir_all(page.parent().unwrap()).unwrap();
         return fs::write(page, wanted).unwrap();

@@ -15,6 +15,7 @@ fn logging(what: &str) -> Sandbox {
     ))
 }
 
+// Conformance: agent-pipelines-004, agent-pipelines-005, agent-pipelines-006, agent-pipelines-097
 #[test]
 fn a_loop_fires_its_events_in_order() {
     let sandbox =
@@ -38,6 +39,8 @@ fn a_loop_fires_its_events_in_order() {
     );
 }
 
+// Conformance: agent-pipelines-006, agent-pipelines-007, agent-pipelines-009, agent-pipelines-010
+// Conformance: agent-pipelines-061, agent-pipelines-063, agent-pipelines-067
 #[test]
 fn a_pipeline_fires_its_events_in_order_with_what_is_known_at_each() {
     let what = "$SESSION stage=$STAGE next=$NEXT_STAGE $ITERATION/$MAX_ITERATIONS last=$LAST_DECISION \
@@ -81,6 +84,7 @@ stages:
     );
 }
 
+// Conformance: agent-pipelines-062, agent-pipelines-068
 #[test]
 fn hooks_know_the_files_of_their_iteration() {
     let sandbox = logging("$PROGRESS|$STATUS|$CTX|$STAGE_OUTPUTS|$SESSION_DIR|$TIMESTAMP").file(
@@ -110,6 +114,7 @@ fn hooks_know_the_files_of_their_iteration() {
     assert_eq!(shape, "0000-00-00T00:00:00.000Z");
 }
 
+// Conformance: agent-pipelines-066
 #[test]
 fn a_completed_stage_names_all_its_outputs_and_the_next_one_reads_them() {
     let sandbox = Sandbox::with_hooks(
@@ -204,6 +209,7 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) {
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
+// Conformance: agent-pipelines-065
 #[test]
 fn changed_files_are_those_of_the_iteration_committed_or_not_in_git_and_outside() {
     let commit = "git -c user.name=a -c user.email=a@b";
@@ -235,6 +241,7 @@ fn changed_files_are_those_of_the_iteration_committed_or_not_in_git_and_outside(
     }
 }
 
+// Conformance: agent-pipelines-008
 #[test]
 fn only_good_ends_wake_on_session_complete() {
     for (text, code, woken) in [
@@ -258,6 +265,7 @@ fn only_good_ends_wake_on_session_complete() {
     }
 }
 
+// Conformance: agent-pipelines-074, agent-pipelines-075
 #[test]
 fn hooks_run_from_the_loop_outwards_and_those_of_a_stage_only_there() {
     let hook = |name: &str| format!("{{await: true, command: 'echo {name} $STAGE >> log'}}");
@@ -296,6 +304,7 @@ fn hooks_run_from_the_loop_outwards_and_those_of_a_stage_only_there() {
     );
 }
 
+// Conformance: agent-pipelines-078, agent-pipelines-099
 #[test]
 fn a_loop_can_switch_the_users_hooks_off_for_its_stage() {
     let sandbox = Sandbox::new()

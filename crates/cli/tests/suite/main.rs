@@ -18,6 +18,7 @@ mod code_forge;
 mod colour;
 mod commits;
 mod config;
+mod conformance;
 mod docs;
 #[expect(dead_code, reason = "the suite of the server looks at more of a page")]
 #[path = "../../../server/tests/suite/driver.rs"]

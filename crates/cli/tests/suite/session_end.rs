@@ -89,6 +89,7 @@ fn max_runtime_overrides_a_block() {
     panic!("the agent never came so far as to run");
 }
 
+// Conformance: agent-pipelines-019
 #[test]
 fn a_hook_that_aborts_ends_the_session_at_any_event() {
     for (event, answers) in [

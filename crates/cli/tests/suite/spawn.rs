@@ -54,6 +54,9 @@ fn ended(names: &[(&str, &str)]) -> Vec<(String, String)> {
     names.iter().map(|(name, status)| ((*name).to_owned(), (*status).to_owned())).collect()
 }
 
+// Conformance: agent-pipelines-002, agent-pipelines-042, agent-pipelines-043, agent-pipelines-044
+// Conformance: agent-pipelines-050, agent-pipelines-051, agent-pipelines-052, agent-pipelines-096
+// Conformance: agent-pipelines-097
 #[test]
 fn a_child_pipeline_runs_to_its_end_and_returns_its_output() {
     let sandbox = reviewing(
@@ -137,6 +140,7 @@ fn a_hook_does_not_review_the_review_that_it_has_started() {
     assert_eq!(shown["session"]["hooks"], json!({ "skipped": 1 }));
 }
 
+// Conformance: agent-pipelines-051, agent-pipelines-094, agent-pipelines-095, agent-pipelines-096
 #[test]
 fn a_child_is_isolated_from_its_parent() {
     let sandbox = reviewing(
@@ -178,6 +182,7 @@ hooks:
     }
 }
 
+// Conformance: agent-pipelines-002, agent-pipelines-046
 #[test]
 fn fire_and_forget_does_not_block_and_is_not_lost_at_the_end() {
     let sandbox = reviewing(
@@ -196,6 +201,7 @@ fn fire_and_forget_does_not_block_and_is_not_lost_at_the_end() {
     );
 }
 
+// Conformance: agent-pipelines-048, agent-pipelines-049
 #[test]
 fn a_child_that_fails_is_tried_again_in_a_folder_of_its_own() {
     let hooks = "
@@ -265,6 +271,7 @@ fn a_task_that_a_childs_agent_completes_asks_the_childs_hooks() {
     assert_eq!(lines(&sandbox, "log"), ["work 1", "child"]);
 }
 
+// Conformance: agent-pipelines-047, agent-pipelines-100
 #[test]
 fn a_timeout_ends_the_whole_child_and_the_session_goes_on() {
     // A busy machine needs longer until the child's agent runs; then there is something to end.

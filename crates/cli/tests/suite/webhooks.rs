@@ -78,6 +78,7 @@ fn killed_before_its_request_had_arrived_a_session_sends_the_same_one_and_waits_
     assert_eq!(receiver.got().len(), 2);
 }
 
+// Conformance: agent-pipelines-028
 #[test]
 fn killed_after_its_request_had_arrived_a_session_waits_on_at_the_same_address() {
     let receiver = Receiver::new();
@@ -130,6 +131,7 @@ fn an_interrupt_leaves_the_question_for_resume() {
     assert_eq!(lines(&sandbox, "after").last().map(String::as_str), Some("completed go"));
 }
 
+// Conformance: agent-pipelines-097
 #[test]
 fn a_session_shows_what_it_waits_for_and_its_journal_has_no_address() {
     let receiver = Receiver::new();
@@ -193,6 +195,7 @@ fn example(file: &str, receiver: &Receiver) -> Sandbox {
         .set("PAGERDUTY_WEBHOOK", &receiver.url())
 }
 
+// Conformance: agent-pipelines-037, agent-pipelines-038, agent-pipelines-080, agent-pipelines-098
 #[test]
 fn the_example_of_an_approval_in_a_chat_goes_on_when_its_button_is_pressed() {
     let receiver = Receiver::new();
@@ -210,6 +213,7 @@ fn the_example_of_an_approval_in_a_chat_goes_on_when_its_button_is_pressed() {
     assert_eq!((other.code, receiver.got().len()), (0, 2));
 }
 
+// Conformance: agent-pipelines-082
 #[test]
 fn the_example_of_a_quality_gate_asks_only_when_tests_fail() {
     let receiver = Receiver::new();
@@ -228,6 +232,7 @@ fn the_example_of_a_quality_gate_asks_only_when_tests_fail() {
     }
 }
 
+// Conformance: agent-pipelines-079, agent-pipelines-083
 #[test]
 fn the_examples_of_notices_say_what_happened() {
     for (file, event, data, expected) in [

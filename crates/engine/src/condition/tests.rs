@@ -68,6 +68,7 @@ fn fault(text: &str) -> Result<(), ConditionError> {
     parse(text).map(|_| ())
 }
 
+// Conformance: agent-pipelines-055, agent-pipelines-056, agent-pipelines-057, agent-pipelines-058
 #[test]
 fn every_example_of_the_specification_means_what_it_says() {
     expect(

@@ -446,6 +446,7 @@ fn every_effect_is_recorded_before_it_begins_and_the_decision_before_it_is_made(
     );
 }
 
+// Conformance: agent-pipelines-015
 #[test]
 fn awaited_hooks_run_one_by_one_in_order_and_the_others_start_and_go_on() {
     let mut machine = Firing::at(
@@ -623,6 +624,7 @@ fn a_condition_that_fails_goes_through_on_failure_and_is_not_tried_again() {
 
 // LAST_HOOK_STATUS.
 
+// Conformance: agent-pipelines-064
 #[test]
 fn a_later_condition_sees_how_the_last_awaited_hook_ended() {
     for (outcome, expected) in [
@@ -843,6 +845,7 @@ fn a_hook_does_not_start_the_session_again_that_it_has_started() {
 
 // Retries.
 
+// Conformance: agent-pipelines-034
 #[test]
 fn a_send_is_tried_again_whatever_on_failure_says_and_its_delay_doubles() {
     let busy = || responded(503, None).into();
@@ -904,6 +907,7 @@ fn a_send_that_cannot_succeed_is_not_tried_again() {
 
 // People.
 
+// Conformance: agent-pipelines-038
 #[test]
 fn a_persons_no_does_what_on_reject_says() {
     let proceed = Decision::default;
@@ -966,6 +970,7 @@ fn an_unanswered_question_does_what_on_timeout_says_and_is_not_repeated() {
     }
 }
 
+// Conformance: agent-pipelines-036
 #[test]
 fn what_a_person_answered_is_there_for_later_hooks_and_events() {
     let machine = Firing::at(
@@ -1016,6 +1021,7 @@ fn a_failed_hook_is_tried_again_after_its_delay_until_it_succeeds() {
     assert_eq!(machine.kept, vec![Keepsake::LastHookStatus { status: "success".into() }; 2]);
 }
 
+// Conformance: agent-pipelines-021
 #[test]
 fn retry_means_three_attempts_more_five_seconds_apart() {
     let machine = Firing::at(GUARD, "id: a, command: x, on_failure: retry")
@@ -1151,6 +1157,7 @@ fn the_first_block_ends_the_awaited_hooks_and_observers_still_start() {
     assert_eq!(machine.decided(), blocked("no"));
 }
 
+// Conformance: agent-pipelines-073
 #[test]
 fn abort_ends_the_list_and_its_observers_too() {
     let machine = Firing::at(

@@ -99,6 +99,7 @@ fn every_variable_exists_also_with_the_prefix() {
     assert_eq!(get(&child, "SUBJECT").as_deref(), Some("work"));
 }
 
+// Conformance: agent-pipelines-060
 #[test]
 fn variables_of_agent_pipelines_are_empty_where_they_have_no_value() {
     let event = event("session:start", json!({}));

@@ -68,6 +68,7 @@ fn gate(url: &str, more: &str) -> String {
     )
 }
 
+// Conformance: agent-pipelines-002, agent-pipelines-028, agent-pipelines-036, agent-pipelines-069
 #[tokio::test]
 async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
     let mut receiver = Receiver::new([]).await;
@@ -174,6 +175,7 @@ async fn a_question_whose_text_names_no_value_is_asked_in_its_own_words() {
     }
 }
 
+// Conformance: agent-pipelines-038
 #[tokio::test]
 async fn words_go_on_or_reject_and_on_reject_says_what_that_means() {
     let rejected = || "not today".to_owned();
@@ -218,6 +220,7 @@ async fn at_a_point_that_can_block_a_person_decides_the_operation() {
     }
 }
 
+// Conformance: agent-pipelines-032, agent-pipelines-100
 #[tokio::test]
 async fn no_answer_in_time_does_what_on_timeout_says() {
     let reason = || "no answer within 20 ms".to_owned();
@@ -240,6 +243,7 @@ async fn no_answer_in_time_does_what_on_timeout_says() {
     }
 }
 
+// Conformance: agent-pipelines-033
 #[tokio::test]
 async fn a_request_that_does_not_arrive_is_a_failure_and_ends_the_wait() {
     let busy = || Reply::of(503, "", "");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, only};
 
+// Conformance: agent-pipelines-093
 #[tokio::test]
 async fn hostile_data_runs_nothing_and_the_hook_sees_the_value() {
     let host = Host::new(
@@ -90,4 +91,19 @@ async fn every_hook_may_rely_on_folder_time_and_session() {
     assert_eq!(stdin["stop_hook_active"], false);
     let time = stdin["timestamp"].as_str().expect("a time");
     assert!(time.len() == 24 && time.ends_with('Z'), "{time}");
+}
+
+// Conformance: agent-pipelines-092
+#[tokio::test]
+async fn a_hook_has_exactly_the_rights_of_the_program_that_fired_its_event() {
+    let rights = |status: &str| -> Vec<String> {
+        let names = ["Uid:", "Gid:", "Groups:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+        let is_right = |line: &&str| names.iter().any(|name| line.starts_with(name));
+        status.lines().filter(is_right).map(str::to_owned).collect()
+    };
+    let host = Host::new("hooks: {session:start: [{await: true, command: cat /proc/self/status}]}");
+    let fired = host.fire("session:start", json!({})).await;
+    let ours = rights(&std::fs::read_to_string("/proc/self/status").expect("Linux"));
+    assert_eq!(ours.len(), 7, "{ours:?}");
+    assert_eq!(rights(&fired.reports[0].stdout), ours);
 }

@@ -82,6 +82,7 @@ fn loop_then_pipeline_then_project_then_global_and_guards_of_the_user_first() {
     );
 }
 
+// Conformance: agent-pipelines-078
 #[test]
 fn a_repository_cannot_switch_the_users_guards_off() {
     let mut set = set(&[("g.yaml", Layer::Global, "hooks: {'*': [{command: global}]}")]);
@@ -90,6 +91,7 @@ fn a_repository_cannot_switch_the_users_guards_off() {
     assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["global"]);
 }
 
+// Conformance: agent-pipelines-008
 #[test]
 fn on_session_complete_wakes_for_success_and_the_iteration_limit_only() {
     let set = project(

@@ -53,6 +53,7 @@ async fn a_secret_reaches_the_hook_that_names_it_and_no_other() {
     assert!(!host.read("like").contains("hunter"));
 }
 
+// Conformance: agent-pipelines-090
 #[tokio::test]
 async fn no_form_of_it_gets_out_by_any_way() {
     let host = host(

@@ -37,6 +37,7 @@ fn statuses(fired: &Fired) -> Vec<(&str, Status, Option<&str>)> {
     reports.map(|it| (it.id.as_str(), it.status, it.reason.as_deref())).collect()
 }
 
+// Conformance: agent-pipelines-043, agent-pipelines-070
 #[tokio::test]
 async fn a_child_is_given_its_inputs_as_values_inside_the_json() {
     let hooks = "
@@ -89,6 +90,7 @@ async fn inputs_that_cannot_be_filled_fail_the_hook_and_nothing_is_started() {
     }
 }
 
+// Conformance: agent-pipelines-052
 #[tokio::test]
 async fn what_a_child_leaves_is_there_for_later_hooks_and_later_events() {
     let hooks = "
@@ -122,6 +124,7 @@ hooks:
     assert_eq!(host.read("left"), "[]\n");
 }
 
+// Conformance: agent-pipelines-048
 #[tokio::test]
 async fn a_child_that_fails_is_a_hook_that_fails() {
     for (rest, verdict) in
@@ -142,6 +145,7 @@ async fn a_child_that_fails_is_a_hook_that_fails() {
     }
 }
 
+// Conformance: agent-pipelines-049
 #[tokio::test]
 async fn retries_start_a_child_that_failed_again() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: review, on_failure: retry, retries: 2, retry_delay: 1ms}]}";
@@ -212,6 +216,7 @@ fn lasting(hooks: &str, ends_when_asked: bool) -> (Arc<Host>, Arc<Lasting>) {
     (Arc::new(Host::with(hooks, ports, &[])), child)
 }
 
+// Conformance: agent-pipelines-047
 #[tokio::test(start_paused = true)]
 async fn when_its_time_is_over_a_child_is_asked_to_end_and_then_dropped() {
     for ends_when_asked in [true, false] {
@@ -237,6 +242,7 @@ async fn an_interrupt_asks_the_child_to_end_and_waits_for_it() {
     assert_eq!(child.asked.lock().expect("no panic").as_deref(), Some("interrupted"));
 }
 
+// Conformance: agent-pipelines-046
 #[tokio::test(start_paused = true)]
 async fn without_await_the_firing_goes_on_and_the_child_is_not_lost() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: x, await: false, timeout: 100ms}]}";

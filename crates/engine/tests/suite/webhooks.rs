@@ -28,6 +28,7 @@ async fn ended(host: &Host) -> (Status, String) {
     (report.status, report.reason.clone().unwrap_or_default())
 }
 
+// Conformance: agent-pipelines-025, agent-pipelines-026, agent-pipelines-070
 #[tokio::test]
 async fn a_request_arrives_with_its_method_headers_and_values_inside_its_json() {
     let mut receiver = Receiver::new([]).await;
@@ -66,6 +67,7 @@ async fn a_value_that_would_lead_to_another_address_is_not_sent() {
     assert_eq!(receiver.next().await.path, "/team/..%2F../notify");
 }
 
+// Conformance: agent-pipelines-025
 #[tokio::test]
 async fn a_get_without_a_body_carries_none() {
     let mut receiver = Receiver::new([]).await;
@@ -76,6 +78,7 @@ async fn a_get_without_a_body_carries_none() {
     assert_eq!(request.header("content-type"), None);
 }
 
+// Conformance: agent-pipelines-034
 #[tokio::test]
 async fn a_failed_send_is_tried_again_with_the_same_id_and_then_counts() {
     let busy = Reply::of(503, "", "later");
@@ -95,6 +98,7 @@ async fn a_failed_send_is_tried_again_with_the_same_id_and_then_counts() {
     assert_ne!(receiver.next().await.header("webhook-id"), first.header("webhook-id"));
 }
 
+// Conformance: agent-pipelines-033
 #[tokio::test]
 async fn what_is_left_after_all_attempts_is_answered_by_on_failure() {
     let busy = || Reply::of(500, "", "\nno room\nat all");
@@ -184,6 +188,7 @@ async fn a_guard_whose_receiver_is_down_blocks() {
     assert_eq!(fired.decision.verdict, Verdict::Block { reason });
 }
 
+// Conformance: agent-pipelines-002, agent-pipelines-027
 #[tokio::test]
 async fn what_nothing_waits_for_is_sent_in_the_background_and_arrives_before_the_end() {
     let mut receiver = Receiver::new([Reply::of(503, "", "")]).await;
@@ -406,6 +411,7 @@ async fn https_to_a_port_that_speaks_no_tls_says_so() {
     greeting.await.expect("no panic");
 }
 
+// Conformance: agent-pipelines-091
 #[tokio::test]
 async fn plain_http_beyond_this_machine_is_refused_where_a_variable_hid_it() {
     let hooks = "hooks: {stage:complete: [{id: send, url: '${TO}', on_failure: abort}]}";
@@ -415,6 +421,7 @@ async fn plain_http_beyond_this_machine_is_refused_where_a_variable_hid_it() {
     assert_eq!(ended(&host).await, (Status::Failed, reason.into()));
 }
 
+// Conformance: agent-pipelines-089
 #[tokio::test]
 async fn neither_secrets_nor_values_of_the_environment_are_seen_in_whatever_comes_back() {
     let (secret, token) = ("hunter22-hunter22", "T0KEN-from-the-environment");

@@ -684,6 +684,7 @@ impl Random {
     }
 }
 
+// Conformance: agent-pipelines-050
 #[test]
 fn a_childs_folder_is_a_sessions_folder_within_its_parents() {
     let (root, folder) = created();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::situation::{DEAD, Situation, request, wait};
 
+// Conformance: agent-pipelines-035, agent-pipelines-098
 #[tokio::test]
 async fn a_json_answer_decides_and_is_kept_whole() {
     let situation = Situation::new();
@@ -27,6 +28,7 @@ async fn a_json_answer_decides_and_is_kept_whole() {
     assert_eq!(answer.json(), told);
 }
 
+// Conformance: agent-pipelines-098
 #[tokio::test]
 async fn a_form_decides_and_gets_a_page() {
     let situation = Situation::new();
@@ -42,6 +44,7 @@ async fn a_form_decides_and_gets_a_page() {
     assert_eq!(decision.by, "a person at the page");
 }
 
+// Conformance: agent-pipelines-037
 #[tokio::test]
 async fn the_action_is_in_the_body_else_in_the_query() {
     for (query, body, expected) in [
@@ -62,6 +65,7 @@ async fn the_action_is_in_the_body_else_in_the_query() {
     }
 }
 
+// Conformance: agent-pipelines-087
 #[tokio::test]
 async fn both_spellings_with_the_token_in_the_query_are_taken() {
     for (at, join) in ["&", "?"].into_iter().enumerate() {
@@ -125,6 +129,7 @@ async fn an_answer_that_says_nothing_is_refused_and_the_wait_stays() {
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
 }
 
+// Conformance: agent-pipelines-088
 #[tokio::test]
 async fn a_second_answer_is_told_who_decided_and_when() {
     let situation = Situation::new();
@@ -185,6 +190,7 @@ async fn an_answer_for_a_session_that_is_not_running_is_kept_and_says_how_to_res
     assert!(situation.state_of(&asked).decision().is_some());
 }
 
+// Conformance: agent-pipelines-088
 #[tokio::test]
 async fn of_many_answers_at_once_exactly_one_counts() {
     let situation = Situation::new();

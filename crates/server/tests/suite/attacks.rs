@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::situation::{Answer, Situation, request, wait};
 
+// Conformance: agent-pipelines-086
 #[tokio::test]
 async fn guessed_cut_replayed_and_foreign_tokens_get_one_and_the_same_answer() {
     let situation = Situation::new();
@@ -46,6 +47,7 @@ async fn guessed_cut_replayed_and_foreign_tokens_get_one_and_the_same_answer() {
     assert_eq!(json.json(), json!({ "version": 1, "status": "unknown", "error": error }));
 }
 
+// Conformance: agent-pipelines-086
 #[tokio::test]
 async fn the_token_of_one_session_decides_nothing_of_another() {
     let situation = Situation::new();
@@ -57,6 +59,7 @@ async fn the_token_of_one_session_decides_nothing_of_another() {
     assert_eq!(situation.state_of(&theirs), WaitState::Waiting);
 }
 
+// Conformance: agent-pipelines-039
 #[tokio::test]
 async fn link_scanners_that_look_as_often_and_as_they_like_decide_nothing() {
     let situation = Situation::new();

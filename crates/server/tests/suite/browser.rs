@@ -42,6 +42,7 @@ async fn asked(situation: &Situation, wait: NewWait) -> (WaitDesk, OpenWait) {
     (desk, open)
 }
 
+// Conformance: agent-pipelines-039
 #[tokio::test]
 async fn a_person_decides_with_a_click_with_and_without_scripts() {
     let Some(driver) = Driver::start() else { return };

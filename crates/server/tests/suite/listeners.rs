@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, Waits};
+use hookwright_server::listeners::PORT;
 
 use crate::client::{self, Came, answer, parts, post_text, send};
 use crate::desk::{desk, desk_at, new_wait};
@@ -110,6 +111,25 @@ async fn a_hookwright_with_another_store_is_a_stranger() {
     assert_eq!(refused, format!("another program is using the port for answers, 127.0.0.1:{port}"));
 }
 
+// Conformance: agent-pipelines-029, agent-pipelines-085
+#[tokio::test]
+async fn answers_are_awaited_on_port_8765_of_this_machine_unless_a_file_says_otherwise() {
+    assert_eq!(PORT, 8765);
+    let situation = Situation::new();
+    let everywhere = CallbackAddress { bind: Some([0, 0, 0, 0].into()), ..Default::default() };
+    for (configured, is_open) in [(CallbackAddress::default(), false), (everywhere, true)] {
+        // The default port itself may be in use on this machine.
+        let port = free_port();
+        let desk = desk_at(&situation, configured, port);
+        let open = desk.open(new_wait(&port.to_string())).await.unwrap();
+        assert_eq!(port_of(&open.callback_url), port);
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+        // Another address of the same machine.
+        assert_eq!(TcpStream::connect(("127.0.0.2", port)).is_ok(), is_open);
+    }
+}
+
+// Conformance: agent-pipelines-030
 #[tokio::test]
 async fn a_hook_may_have_a_port_of_its_own_beside_the_others() {
     let situation = Situation::new();

@@ -24,6 +24,7 @@ mod tests {
 
     use super::*;
 
+    // Conformance: agent-pipelines-076
     #[test]
     fn both_files_lie_in_the_users_folder_for_configuration() {
         let there = Whereabouts {
