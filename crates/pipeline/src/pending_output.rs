@@ -223,6 +223,7 @@ impl SharedOutput {
 mod tests {
     use super::*;
 
+    // Conformance: iteratr-025
     #[test]
     fn who_shares_it_adds_to_the_same_and_it_is_drained_once() {
         let one = SharedOutput::from(PendingOutput::default());
@@ -250,6 +251,7 @@ mod tests {
         assert!(pending.is_empty());
     }
 
+    // Conformance: iteratr-015
     #[test]
     fn raw_output_stays_unchanged_and_is_joined_by_a_line_end() {
         let mut pending = PendingOutput::default();

@@ -184,6 +184,7 @@ fn after_max_runtime_nothing_is_delivered() {
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
 }
 
+// Conformance: iteratr-034
 #[test]
 fn output_in_the_format_of_iteratr_is_delivered_raw_without_its_hooks_and_a_failure_beside_it_counts()
  {

@@ -36,6 +36,8 @@ fn task(number: u32) -> String {
 const FAILED: &str = "Your last turn failed: the agent exited with 7: broken";
 const RECOVER: &str = "\n\nRead what the hooks say above, fix it, and go on with the task.\n\n";
 
+// Conformance: iteratr-006, iteratr-014, iteratr-015, iteratr-020, iteratr-021, iteratr-022
+// Conformance: iteratr-030, iteratr-031, iteratr-032, iteratr-034
 #[test]
 fn raw_output_waits_in_order_is_above_the_next_prompt_once_and_the_rest_is_delivered_last() {
     let sandbox = a_loop(
@@ -70,6 +72,7 @@ fn raw_output_waits_in_order_is_above_the_next_prompt_once_and_the_rest_is_deliv
     assert_eq!(lines(&sandbox, "log"), ["3"]);
 }
 
+// Conformance: iteratr-005, iteratr-035
 #[test]
 fn output_that_is_not_piped_reaches_no_prompt() {
     let sandbox = a_loop(
@@ -85,6 +88,7 @@ fn output_that_is_not_piped_reaches_no_prompt() {
     assert_eq!(prompts(&sandbox), [task(1), task(2)]);
 }
 
+// Conformance: iteratr-017
 #[test]
 fn a_hook_that_takes_too_long_is_told_to_the_agent_with_all_that_it_had_printed() {
     // A busy machine needs longer until the hook has printed, and until the second one has ended.
@@ -112,6 +116,7 @@ fn a_hook_that_takes_too_long_is_told_to_the_agent_with_all_that_it_had_printed(
     panic!("the hook never came so far as to print");
 }
 
+// Conformance: iteratr-027
 #[test]
 fn what_error_hooks_pipe_is_a_recovery_prompt_at_once_and_counts_as_an_iteration() {
     let sandbox = failing(
@@ -136,6 +141,7 @@ fn what_error_hooks_pipe_is_a_recovery_prompt_at_once_and_counts_as_an_iteration
     );
 }
 
+// Conformance: iteratr-026, iteratr-028, iteratr-039
 #[test]
 fn a_session_with_error_hooks_survives_also_if_they_say_nothing() {
     let sandbox = failing("  on_error: [{command: 'echo {{error}} >> log; exit 1'}]\n", 4, &[1, 3]);
@@ -155,6 +161,7 @@ fn a_session_without_error_hooks_ends_with_the_first_error() {
     assert!(ran.stdout.contains(end), "{}", ran.stdout);
 }
 
+// Conformance: iteratr-029
 #[test]
 fn three_errors_in_a_row_end_a_session_whatever_its_hooks_are() {
     let sandbox = failing("  on_error: [{command: 'true'}]\n", 9, &[1, 2, 4, 5, 6]);
@@ -171,6 +178,7 @@ fn an_error_of_the_last_iteration_is_told_with_the_last_delivery() {
     assert_eq!(prompts(&sandbox), [task(1), format!("fix it\n\n{FAILED}")]);
 }
 
+// Conformance: iteratr-015
 #[test]
 fn beside_native_hooks_raw_output_stays_raw_and_theirs_is_framed() {
     let sandbox = a_loop("  session_start: [{command: echo raw, pipe_output: true}]\n", 1).file(
@@ -183,6 +191,7 @@ fn beside_native_hooks_raw_output_stays_raw_and_theirs_is_framed() {
     assert_eq!(prompts(&sandbox), [format!("raw\n\n\n{frame}\n\nframed\n\n{}", task(1))]);
 }
 
+// Conformance: iteratr-010
 #[test]
 fn a_file_that_cannot_be_read_is_said_and_the_session_goes_on_without_its_hooks() {
     let sandbox = a_loop("  session_start: echo here\n", 1);

@@ -122,6 +122,7 @@ fn interrupted_twice_it_leaves_at_once_with_nothing_running_and_can_be_resumed()
     assert_eq!(logged(&lines(&sandbox, "log"), "session:start").len(), 1);
 }
 
+// Conformance: iteratr-018
 #[test]
 fn an_interrupt_during_a_hook_keeps_the_iteration_that_had_ended() {
     let sandbox = Sandbox::with_hooks(

@@ -70,6 +70,7 @@ stage 1 n: completed after 1 iteration
     );
 }
 
+// Conformance: iteratr-019
 #[test]
 fn nothing_that_others_wrote_reaches_the_terminal_raw() {
     let sandbox = Sandbox::with_hooks(

@@ -190,6 +190,7 @@ fn one_that_was_added_as_completed_fires_nothing() {
     assert!(!sandbox.path("log").exists());
 }
 
+// Conformance: iteratr-023, iteratr-024
 #[test]
 fn hooks_of_iteratr_run_once_the_task_is_done_and_cannot_take_it_back() {
     let sandbox = Sandbox::new().file(

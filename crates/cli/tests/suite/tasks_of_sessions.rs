@@ -51,6 +51,7 @@ fn states(sandbox: &Sandbox) -> Vec<String> {
     states.into_iter().map(|(_, state)| state).collect()
 }
 
+// Conformance: iteratr-023, iteratr-031, iteratr-038
 #[test]
 fn an_agent_completes_tasks_and_what_the_hooks_say_joins_its_next_prompt_in_order() {
     let does = "case $number in
@@ -65,6 +66,7 @@ fn an_agent_completes_tasks_and_what_the_hooks_say_joins_its_next_prompt_in_orde
     assert_eq!(states(&sandbox), ["completed", "completed", "open"]);
 }
 
+// Conformance: iteratr-034
 #[test]
 fn what_is_completed_last_is_delivered_and_what_that_delivery_completes_is_told() {
     let does = "case $number in
@@ -130,6 +132,7 @@ fn a_person_completes_a_task_with_the_hooks_of_the_only_session_that_runs() {
     );
 }
 
+// Conformance: iteratr-025
 #[test]
 fn many_tasks_completed_at_once_are_all_counted_once() {
     let does = "for id in $(seq 4 23); do $HOOKWRIGHT_BIN task done $id >> log 2>&1 & done; wait";

@@ -6,6 +6,7 @@ mod desks;
 mod forgetful;
 mod journal;
 mod project;
+mod prompt_blocks;
 mod recorded;
 mod turn_events;
 

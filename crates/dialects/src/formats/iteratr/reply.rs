@@ -108,6 +108,7 @@ mod tests {
         Output { stdout: stdout.into(), stderr: stderr.into(), ..Output::default() }
     }
 
+    // Conformance: iteratr-016
     #[test]
     fn every_end_has_the_text_that_iteratr_has_for_it() {
         let killed = |signal| {
