@@ -339,6 +339,7 @@ mod tests {
         record.see(&event)
     }
 
+    // Conformance: autoagent-058
     #[test]
     fn it_follows_a_session_to_its_end_and_beyond() {
         let start_time = "2026-01-02T03:04:05Z".to_owned();
@@ -406,6 +407,7 @@ mod tests {
         assert_eq!(record.usage_of_children, Some(usage(10, Some(0.5)).into()));
     }
 
+    // Conformance: autoagent-054
     #[test]
     fn it_has_the_names_that_users_of_autoagent_know() {
         let record = SessionRecord { current_issue: Some(3), ..SessionRecord::default() };

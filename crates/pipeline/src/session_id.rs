@@ -67,6 +67,7 @@ impl<'a> IdPrefix<'a> {
 mod tests {
     use super::*;
 
+    // Conformance: autoagent-053
     #[test]
     fn an_id_has_the_start_in_milliseconds_and_random_characters() {
         assert_eq!(format(1_704_067_200_000, 0), "session-1704067200000-aaaaaa");

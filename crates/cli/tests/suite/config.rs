@@ -14,6 +14,7 @@ fn text(sandbox: &Sandbox, name: &str) -> String {
     fs::read_to_string(sandbox.path(name)).unwrap()
 }
 
+// Conformance: autoagent-043, autoagent-045
 #[test]
 fn commit_and_push_are_added_to_autoagents_file_as_its_specification_writes_them() {
     let before = "{\n  \"logLevel\": \"info\"\n}\n";
@@ -132,6 +133,7 @@ fn what_is_so_already_is_said_and_nothing_is_written() {
     assert!(!sandbox.path("hookwright.yaml").exists());
 }
 
+// Conformance: autoagent-041
 #[test]
 fn each_issue_is_committed_and_pushed_before_the_next_one_begins() {
     let agent = "git rev-list --count origin/main >> ../seen; touch work-$ISSUE_NUMBER";
@@ -276,4 +278,16 @@ fn only_true_and_false_are_words_for_it() {
         let ran = Sandbox::new().run(&["config", "set-auto-commit", word]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{word}");
     }
+}
+
+// Conformance: autoagent-046
+#[test]
+fn commit_and_push_are_hooks_and_no_options_of_run() {
+    let sandbox = Sandbox::new().file("loop.yaml", "prompt: p\nagent: {command: touch worked}\n");
+    for option in ["--commit", "--push"] {
+        let ran = sandbox.run(&["run", "loop.yaml", option]);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("unexpected argument '{option}'")), "{}", ran.stderr);
+    }
+    assert!(!sandbox.path("worked").exists());
 }

@@ -127,6 +127,7 @@ fn an_issue_that_cannot_be_read_is_left_out_when_its_turn_comes_and_tried_once_m
     }
 }
 
+// Conformance: autoagent-056
 #[test]
 fn the_issues_of_a_session_are_listed_whole_and_deleted_with_it() {
     let agent = command("[ $ISSUE_NUMBER != 7 ]");

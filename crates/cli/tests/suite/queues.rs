@@ -43,6 +43,7 @@ fn words(sandbox: &Sandbox) -> Vec<String> {
     states(sandbox).into_iter().map(|(number, state, _)| format!("{number} {state}")).collect()
 }
 
+// Conformance: autoagent-005, autoagent-006
 #[test]
 fn each_issue_is_an_execution_in_the_order_of_the_numbers() {
     let sandbox = issues(LOG, &command("echo agent $ISSUE_NUMBER >> log"));
@@ -79,6 +80,7 @@ fn each_issue_is_an_execution_in_the_order_of_the_numbers() {
     assert!(again.stdout.contains("completed after 0 iterations"), "{}", again.stdout);
 }
 
+// Conformance: autoagent-015, autoagent-016
 #[test]
 fn hooks_read_every_field_of_an_execution_and_no_value_is_run() {
     let sandbox = issues(
@@ -143,6 +145,7 @@ fn the_agent_is_told_which_issue_unless_its_prompt_says_so_itself() {
     assert_eq!(context["item"]["file"], "issues/2-second.md");
 }
 
+// Conformance: autoagent-007, autoagent-008
 #[test]
 fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
     let sandbox = issues(
@@ -296,6 +299,7 @@ fn bounds_leave_the_rest_open_and_are_named() {
     assert_eq!(words(&sandbox), ["1 done", "2 open", "10 open"]);
 }
 
+// Conformance: autoagent-010, autoagent-011
 #[test]
 fn a_blocked_stop_goes_on_with_what_is_open_by_now() {
     let sandbox = issues(
@@ -310,6 +314,7 @@ fn a_blocked_stop_goes_on_with_what_is_open_by_now() {
     assert_eq!(words(&sandbox), ["1 done", "2 done", "10 done", "11 done"]);
 }
 
+// Conformance: autoagent-063
 #[test]
 fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
     let sandbox = issues(
@@ -673,6 +678,8 @@ fn killed_anywhere_around_an_item_no_item_is_lost_or_done_twice() {
     }
 }
 
+// Conformance: autoagent-005, autoagent-006, autoagent-007, autoagent-008, autoagent-010
+// Conformance: autoagent-016, autoagent-017, autoagent-018, autoagent-037
 #[test]
 fn files_of_autoagent_run_whole() {
     let config = json!({ "hooks": {

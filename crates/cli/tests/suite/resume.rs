@@ -23,6 +23,7 @@ fn resume(sandbox: &Sandbox, code: i32) -> Ran {
     ran
 }
 
+// Conformance: autoagent-018, autoagent-058
 #[test]
 fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resume() {
     for signal in ["-INT", "-TERM"] {

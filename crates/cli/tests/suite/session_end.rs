@@ -121,6 +121,7 @@ fn a_hook_that_aborts_ends_the_session_at_any_event() {
     }
 }
 
+// Conformance: autoagent-018
 #[test]
 fn a_failed_session_stops_and_ends_and_a_block_changes_nothing() {
     let sandbox = Sandbox::with_hooks(&format!(

@@ -14,6 +14,7 @@ fn record(sandbox: &Sandbox) -> Value {
     shown["session"].take()
 }
 
+// Conformance: autoagent-055
 #[test]
 fn the_arguments_of_a_session_are_those_that_were_given() {
     let sandbox = Sandbox::new().file("loop.yaml", "prompt: p\nmax_iterations: 1\n");
@@ -34,6 +35,7 @@ fn the_arguments_of_a_session_are_those_that_were_given() {
     assert_eq!((&record["command"], &record["args"]), (&json!("run"), &json!(given)));
 }
 
+// Conformance: autoagent-056
 #[test]
 fn issues_are_planned_from_the_beginning_and_those_that_come_later_are_added() {
     let look = "'$HOOKWRIGHT_BIN sessions show s --json | tr -d \"\\n \" | \
@@ -61,6 +63,23 @@ fn issues_are_planned_from_the_beginning_and_those_that_come_later_are_added() {
 /// A hook at every event that writes the maximum number of iterations.
 const KEEPS_MOST: &str =
     "hooks: {'*': [{await: true, command: 'echo \"$EVENT <$MAX_ITERATIONS>\" >> log'}]}";
+
+// Conformance: autoagent-056, autoagent-057
+#[test]
+fn while_an_issue_is_worked_on_it_is_the_current_one_and_those_before_it_are_completed() {
+    // A script of its own, since a loop file would have to quote it.
+    let look = "#!/bin/sh\n$HOOKWRIGHT_BIN sessions show s --json | \
+                jq -c '.session | [.status, .currentIssue, .issuesCompleted]' >> ../seen\n";
+    let sandbox = Sandbox::new()
+        .file("issues/1-a.md", "# A\n")
+        .file("issues/2-b.md", "# B\n")
+        .program("look", look)
+        .file("loop.yaml", format!("prompt: p\nagent: {{command: ./look}}\n{ISSUES}"));
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "../seen"), [r#"["active",1,[]]"#, r#"["active",2,[1]]"#]);
+    assert_eq!(record(&sandbox)["currentIssue"], Value::Null);
+    assert_eq!(record(&sandbox)["status"], "completed");
+}
 
 #[test]
 fn max_iterations_of_a_single_loop_is_told_at_every_event() {

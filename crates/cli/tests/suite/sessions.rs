@@ -87,6 +87,7 @@ pub(crate) fn without_times(text: &str) -> String {
     text.lines().map(|text| line(text) + "\n").collect()
 }
 
+// Conformance: autoagent-061
 #[test]
 fn without_a_store_there_are_no_sessions_and_none_is_made() {
     let sandbox = Sandbox::new();
@@ -124,6 +125,7 @@ fn a_name_that_no_session_can_have_is_refused() {
     }
 }
 
+// Conformance: autoagent-062
 #[test]
 fn the_list_is_newest_first_and_can_be_narrowed() {
     let sandbox = project(1, "");
@@ -148,6 +150,7 @@ fn the_list_is_newest_first_and_can_be_narrowed() {
     assert_eq!(none, Ran::new(0, "", "no such sessions\n"));
 }
 
+// Conformance: autoagent-062
 #[test]
 fn ten_sessions_are_listed_unless_another_number_is_asked_for() {
     let sandbox = project(1, "");
@@ -173,6 +176,7 @@ fn sessions_of_other_projects_are_listed_when_asked_for() {
     assert_eq!(names(&list(&sandbox, &["--cwd", "../project"])), ["here"]);
 }
 
+// Conformance: autoagent-053, autoagent-054, autoagent-058, autoagent-059, autoagent-060
 #[test]
 fn the_json_of_a_session_has_every_field_by_its_name() {
     let sandbox = project(2, "iteration:complete: [{id: look, await: true, command: 'true'}]");
@@ -241,6 +245,7 @@ fn git_in(sandbox: &Sandbox, arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
+// Conformance: autoagent-064
 #[test]
 fn show_draws_stages_iterations_hooks_and_decisions() {
     let sandbox = project(
@@ -361,6 +366,7 @@ fn words_of_others_cannot_steer_the_terminal() {
     }
 }
 
+// Conformance: autoagent-064
 #[test]
 fn the_log_has_a_line_for_every_entry() {
     let sandbox = project(1, "iteration:start: [{id: look, await: true, command: 'true'}]");
@@ -396,6 +402,7 @@ fn a_log_that_is_followed_ends_with_the_session() {
     assert_eq!(session.ran().code, 0);
 }
 
+// Conformance: autoagent-060, autoagent-061
 #[test]
 fn current_is_what_runs_else_the_latest() {
     let sandbox = waiting_project("").file("go", "").file(

@@ -19,6 +19,7 @@ const HOOKS: &str = r#"{"hooks": {"Stop": [
     {"type": "command", "command": "echo out; echo err >&2; exit 1"}
 ]}}"#;
 
+// Conformance: autoagent-024
 #[test]
 fn fire_shows_it_once_also_where_all_is_well() {
     let sandbox = Sandbox::new().file(".autoagent/config.json", HOOKS);
@@ -31,6 +32,7 @@ fn fire_shows_it_once_also_where_all_is_well() {
     assert_eq!(both.matches("all is well").count(), 1);
 }
 
+// Conformance: autoagent-024
 #[test]
 fn run_shows_it_once_too() {
     let sandbox = Sandbox::new()

@@ -142,6 +142,7 @@ fn failure(reason: &str) -> (Status, String) {
     (Status::Failed, reason.to_owned())
 }
 
+// Conformance: autoagent-038
 #[tokio::test]
 async fn all_changes_are_added_and_committed() {
     let repository = Repository::new(&hook("type: git-commit, message: 'done: ${ISSUE_TITLE}'"));
@@ -264,6 +265,7 @@ async fn hooks_of_a_commit_within_an_execution_read_which_piece_of_work_it_is_fo
     }
 }
 
+// Conformance: autoagent-012
 #[tokio::test]
 async fn a_pre_commit_hook_sees_the_commit_and_can_block_it() {
     let repository = Repository::new(
@@ -659,6 +661,7 @@ async fn a_commit_that_fails_is_tried_again() {
     assert_eq!(fired.reports[0].attempts, 2);
 }
 
+// Conformance: autoagent-042
 #[tokio::test]
 async fn a_commit_obeys_its_terms_like_every_action() {
     let guard = Repository::without_a_repository(
@@ -702,6 +705,7 @@ async fn an_engine_that_fires_for_its_actions_still_ends() {
     until("the engine is no longer held", || Arc::strong_count(&held) == 1).await;
 }
 
+// Conformance: autoagent-040
 #[tokio::test]
 async fn the_current_branch_is_pushed_and_its_upstream_set() {
     for branch in ["", ", branch: current", ", branch: main"] {

@@ -11,7 +11,7 @@ use crate::situation::{
 
 const SHORT_GRACE: Duration = Duration::from_millis(300);
 
-// Conformance: agent-pipelines-017
+// Conformance: agent-pipelines-017, autoagent-067
 #[tokio::test]
 async fn a_compound_command_is_ended_at_its_timeout() {
     // A busy machine needs longer until it has printed; only then is there output to keep.

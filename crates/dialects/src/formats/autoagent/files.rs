@@ -34,6 +34,7 @@ mod tests {
         assert_eq!(at(home, Some(home)), [Location::of_project(of_user.path)]);
     }
 
+    // Conformance: autoagent-002
     #[test]
     fn a_file_is_known_by_its_folder_and_its_name() {
         for (path, is_owned) in [

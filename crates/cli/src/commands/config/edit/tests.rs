@@ -91,6 +91,7 @@ fn layouts() -> Vec<(&'static str, String)> {
         .collect()
 }
 
+// Conformance: autoagent-044, autoagent-045
 #[test]
 fn what_is_added_and_removed_leaves_every_byte_as_it_was() {
     use GitHook::{Commit, Push};
@@ -106,6 +107,7 @@ fn what_is_added_and_removed_leaves_every_byte_as_it_was() {
     }
 }
 
+// Conformance: autoagent-045
 #[test]
 fn push_comes_after_commit_whatever_the_order() {
     use GitHook::{Commit, Push};
@@ -188,6 +190,7 @@ fn a_new_hook_looks_like_its_neighbours() {
     }
 }
 
+// Conformance: autoagent-044
 #[test]
 fn every_hook_of_the_type_goes_and_no_other() {
     let text = "{\"hooks\": {\"PostExecutionEnd\": [{\"type\": \"git-commit\", \"message\": \"mine\", \
