@@ -42,6 +42,7 @@ fn reported(firing: u64, hook: &str, status: Status, exit_code: Option<i32>) -> 
 
 const NOW: Duration = Duration::ZERO;
 
+// Conformance: claude-code-051, claude-code-053, claude-code-054
 #[test]
 fn a_hook_has_a_first_and_a_last_message_under_one_id() {
     let mut stream = HookStream::new("session-1");
@@ -70,6 +71,7 @@ fn a_hook_has_a_first_and_a_last_message_under_one_id() {
     assert!(stream.running.is_empty() && stream.firings.is_empty(), "{stream:?}");
 }
 
+// Conformance: claude-code-053
 #[test]
 fn the_outcome_says_how_it_ended() {
     for (status, code, outcome) in [
@@ -91,6 +93,7 @@ fn the_outcome_says_how_it_ended() {
     }
 }
 
+// Conformance: claude-code-052
 #[test]
 fn progress_comes_about_once_a_second_with_the_output_so_far() {
     let mut stream = HookStream::new("s");

@@ -7,6 +7,7 @@ mod built;
 use std::fs;
 use std::path::Path;
 
+// Conformance: claude-code-057
 #[test]
 fn a_program_with_its_own_loop_does_what_hooks_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

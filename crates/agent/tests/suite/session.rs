@@ -252,6 +252,7 @@ fn on_command(pattern: &str, text: &'static str, answer: Answer) -> HookBuilder 
     .awaits(true)
 }
 
+// Conformance: claude-code-027, claude-code-039, claude-code-044
 #[tokio::test]
 async fn every_event_of_a_turn_fires_in_its_order() {
     let ran = Session::new(calls(&["ls"]), Vec::new()).run().await;
@@ -311,6 +312,7 @@ async fn events_carry_their_fields() {
     assert_eq!(id, &ran.of("tool:post_execute").data["tool_use_id"]);
 }
 
+// Conformance: claude-code-028
 #[tokio::test]
 async fn a_denied_call_does_not_run_and_the_model_reads_why() {
     let deny = on_command("tool:pre_execute:bash", "sudo", Answer::deny("no sudo"));
@@ -324,6 +326,7 @@ async fn a_denied_call_does_not_run_and_the_model_reads_why() {
     ran.assert_valid();
 }
 
+// Conformance: claude-code-031
 #[tokio::test]
 async fn rewritten_input_is_what_runs_and_what_is_recorded() {
     let rewrite = on("tool:pre_execute", Answer::rewrite(json!({ "command": "ls -l" })));
@@ -342,6 +345,7 @@ async fn a_rewrite_that_does_not_fit_the_tool_denies_the_call() {
     assert!(!ran.events().contains(&"tool:post_execute"));
 }
 
+// Conformance: claude-code-032, claude-code-037, claude-code-043
 #[tokio::test]
 async fn contexts_reach_the_next_request_once() {
     let hooks = vec![
@@ -376,6 +380,7 @@ async fn a_blocked_request_ends_the_session_and_answers_open_calls() {
     ran.assert_valid();
 }
 
+// Conformance: claude-code-038
 #[tokio::test]
 async fn a_blocked_stop_goes_on_with_the_reason() {
     let times = Arc::new(Mutex::new(0));
@@ -446,6 +451,7 @@ async fn what_hooks_do_to_a_result_is_done() {
     assert_eq!(ran.user_texts()[1], "From a hook:\nwrong format");
 }
 
+// Conformance: claude-code-033
 #[tokio::test]
 async fn a_tool_that_cannot_do_its_work_is_an_error() {
     let ran = Session::new(calls(&["fail"]), Vec::new()).run().await;

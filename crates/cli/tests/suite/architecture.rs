@@ -112,6 +112,7 @@ const ABOUT_OTHERS: &[&str] = &[
     "crates/model-server",
 ];
 
+// Conformance: claude-code-056
 #[test]
 fn every_arrow_between_crates_is_written_down() {
     let output = Command::new(env!("CARGO"))

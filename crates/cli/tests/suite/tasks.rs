@@ -147,6 +147,7 @@ fn what_is_wrong_with_a_task_is_one_clear_error() {
     );
 }
 
+// Conformance: claude-code-050
 #[test]
 fn without_a_session_the_projects_hooks_are_asked_and_may_say_no() {
     let sandbox = Sandbox::with_hooks(

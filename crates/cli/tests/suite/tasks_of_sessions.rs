@@ -93,6 +93,7 @@ fn a_completion_that_the_agent_left_in_the_background_is_waited_for_and_delivere
     assert_eq!(states(&sandbox)[0], "completed");
 }
 
+// Conformance: claude-code-050
 #[test]
 fn a_hook_of_the_loop_blocks_the_agents_task_which_stays_open_and_says_why() {
     let sandbox = a_loop(2, "$HOOKWRIGHT_BIN task done 1 >> log 2>&1; echo $? >> log");

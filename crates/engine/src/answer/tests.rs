@@ -110,6 +110,7 @@ fn null_and_empty_text_are_as_good_as_nothing() {
     ]);
 }
 
+// Conformance: claude-code-005
 #[test]
 fn claudes_fields_are_read() {
     let table = [

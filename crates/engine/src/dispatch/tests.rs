@@ -1617,6 +1617,7 @@ async fn what_an_async_hook_says_late_is_handed_out_once_with_the_next_decision(
     assert_eq!(third.decided(), Decision::default());
 }
 
+// Conformance: claude-code-025
 #[test]
 fn a_late_deny_decides_nothing_but_its_contexts_and_messages_are_kept() {
     let deny = answers(json!({
@@ -2102,6 +2103,7 @@ fn a_block_of_a_stop_after_an_interrupt_or_an_error_is_ignored_and_said() {
     assert_eq!(machine.decided(), blocked("work left"));
 }
 
+// Conformance: claude-code-040
 #[test]
 fn continue_true_at_a_stop_is_no_answer() {
     let machine = Firing::at(STOP, "id: a, command: x")

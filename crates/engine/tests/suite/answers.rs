@@ -14,6 +14,7 @@ async fn exit_code_2_blocks_the_tool_call_and_gives_stderr_as_the_reason() {
     assert_eq!(fired.reports[0].stderr, "sudo is not allowed here\n");
 }
 
+// Conformance: claude-code-004
 #[tokio::test]
 async fn every_field_of_an_answer_reaches_the_decision() {
     let host = Host::new(
@@ -38,6 +39,7 @@ hooks:
     assert_eq!(record["hooks"][0]["stdout"], "");
 }
 
+// Conformance: claude-code-010
 #[tokio::test]
 async fn a_script_written_for_claude_code_works_as_it_is() {
     let host = Host::new("hooks: {PreToolUse: [{command: bash guard.sh, matcher: Bash}]}");
@@ -76,6 +78,7 @@ async fn continue_false_ends_the_session_and_says_why() {
     assert_eq!(fired.decision.verdict, Verdict::Stop { reason: "enough".into() });
 }
 
+// Conformance: claude-code-023, claude-code-024
 #[tokio::test]
 async fn an_async_answer_goes_on_in_the_background_and_is_not_started_twice() {
     let host = Host::new(

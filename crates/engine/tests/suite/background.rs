@@ -70,6 +70,7 @@ hooks:
     assert!(children.iter().all(Left::is_alive), "what a hook leaves running is left alone");
 }
 
+// Conformance: claude-code-012
 #[tokio::test]
 async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered() {
     let host = Host::new(

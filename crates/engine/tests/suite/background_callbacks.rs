@@ -23,6 +23,7 @@ async fn fire_in_session(engine: &Engine, name: &str, data: Value) -> Fired {
     engine.fire(event(name, data), firing).await
 }
 
+// Conformance: claude-code-025
 #[tokio::test]
 async fn a_callback_that_goes_async_is_not_waited_for_and_its_answer_comes_late() {
     let gate = Arc::new(Semaphore::new(0));

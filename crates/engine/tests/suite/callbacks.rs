@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::program::{Notes, at_a_guard, engine, fire, waits};
 use crate::support::{block, event, only, proceed};
 
+// Conformance: claude-code-009
 #[tokio::test]
 async fn a_callback_is_called_with_the_event_its_tool_use_id_its_hook_and_its_attempt() {
     let notes = Notes::default();
@@ -40,6 +41,7 @@ async fn a_callback_is_called_with_the_event_its_tool_use_id_its_hook_and_its_at
     assert_eq!(notes.all(), ["tool:pre_execute look t1 ls 1", "tool:pre_execute look none none 1"]);
 }
 
+// Conformance: claude-code-014
 #[tokio::test]
 async fn a_callback_is_woken_by_its_pattern_and_its_matcher_only() {
     let notes = Notes::default();

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::program::{Notes, OnDrop, at_a_guard, engine, fire, waits};
 use crate::support::{block, only, proceed};
 
+// Conformance: claude-code-016
 #[tokio::test(start_paused = true)]
 async fn a_callback_that_never_hears_of_its_token_is_dropped_after_timeout_and_grace() {
     let notes = Notes::default();
@@ -97,6 +98,7 @@ async fn a_callback_that_ended_in_time_keeps_what_it_started() {
     assert!(!token.is_cancelled());
 }
 
+// Conformance: claude-code-020
 #[tokio::test]
 async fn a_panic_fails_the_hook_wherever_it_comes_from() {
     let while_made = Hook::on("tool:pre_execute", |call: Call| {

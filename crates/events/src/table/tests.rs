@@ -1,6 +1,7 @@
 use super::*;
 use crate::field;
 
+// Conformance: claude-code-001
 #[test]
 fn every_name_of_the_five_specifications_is_known_as_its_systems() {
     let agent_pipelines = "on_session_start on_iteration_start on_iteration_complete \

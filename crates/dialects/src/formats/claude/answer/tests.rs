@@ -107,6 +107,7 @@ fn answers() -> Vec<(&'static str, Value)> {
     all
 }
 
+// Conformance: claude-code-004, claude-code-005
 #[test]
 fn every_answer_is_typed_both_ways_with_every_field() {
     for (_, written) in answers() {
@@ -116,6 +117,7 @@ fn every_answer_is_typed_both_ways_with_every_field() {
     }
 }
 
+// Conformance: claude-code-005
 #[test]
 fn a_typed_answer_asks_for_what_the_same_text_asks_for() {
     for (event, written) in answers() {
@@ -130,6 +132,7 @@ fn a_typed_answer_asks_for_what_the_same_text_asks_for() {
     }
 }
 
+// Conformance: claude-code-006
 #[test]
 fn an_answer_that_comes_later_says_so_and_asks_for_nothing() {
     for (text, timeout) in

@@ -62,6 +62,7 @@ fn saying(outputs: impl IntoIterator<Item = HookOutput>) -> Group<PreToolUse> {
     })
 }
 
+// Conformance: claude-code-009, claude-code-014
 #[tokio::test]
 async fn a_member_gets_typed_input_the_id_of_the_call_and_a_token() {
     let seen = Arc::new(Mutex::new(None));
@@ -76,6 +77,7 @@ async fn a_member_gets_typed_input_the_id_of_the_call_and_a_token() {
     assert_eq!(seen, Some(("Bash".into(), Some("toolu_1".into()), false)));
 }
 
+// Conformance: claude-code-021
 #[tokio::test]
 async fn the_first_deny_counts_then_the_first_allow_else_an_ask() {
     use PermissionDecision::{Allow, Ask, Deny};
@@ -97,6 +99,7 @@ async fn the_first_deny_counts_then_the_first_allow_else_an_ask() {
     );
 }
 
+// Conformance: claude-code-017, claude-code-018
 #[tokio::test]
 async fn members_run_one_by_one_and_continue_false_ends_only_their_own_group() {
     let stop = SyncHookOutput {
@@ -111,6 +114,7 @@ async fn members_run_one_by_one_and_continue_false_ends_only_their_own_group() {
     assert_eq!(decision.additional_context, ["1", "2"]);
 }
 
+// Conformance: claude-code-020
 #[tokio::test]
 async fn an_error_or_a_panic_of_one_member_keeps_no_other_from_running() {
     let group = Group::all()
@@ -147,6 +151,7 @@ async fn a_group_that_blocks_on_failure_does_unless_a_member_has_a_better_reason
     assert_eq!(denied.verdict, Verdict::Block { reason: "mine".into() });
 }
 
+// Conformance: claude-code-016
 #[tokio::test(start_paused = true)]
 async fn members_share_one_timeout_and_what_was_said_before_it_counts() {
     let token = Arc::new(Mutex::new(None));
@@ -194,6 +199,7 @@ async fn a_timeout_blocks_a_prompt_and_is_only_told_elsewhere() {
     assert_eq!(decision, Decision { system_messages: vec![told], ..Decision::default() });
 }
 
+// Conformance: claude-code-019
 #[tokio::test]
 async fn groups_run_at_once_and_answer_in_order() {
     let meeting = Arc::new(Barrier::new(2));
@@ -212,6 +218,7 @@ async fn groups_run_at_once_and_answer_in_order() {
     assert_eq!(call_bash(hooks).await.additional_context, ["one", "two"]);
 }
 
+// Conformance: claude-code-019, claude-code-022
 #[tokio::test]
 async fn between_groups_the_strictest_decision_counts() {
     let allow = saying([permission(PermissionDecision::Allow, "a")]).into_hook("a").unwrap();
@@ -220,6 +227,7 @@ async fn between_groups_the_strictest_decision_counts() {
     assert_eq!(verdict, Verdict::Ask { reason: Some("b".into()), rewritten_input: None });
 }
 
+// Conformance: claude-code-019
 #[tokio::test]
 async fn the_last_rewrite_and_every_other_field_of_the_members_reach_the_host() {
     let rewrite = |command: &str| -> HookOutput {
@@ -263,6 +271,7 @@ fn bash(command: &str) -> Event {
     Event::named("PreToolUse", data).unwrap()
 }
 
+// Conformance: claude-code-013, claude-code-017
 #[tokio::test]
 async fn functions_and_commands_stand_in_one_group_and_run_in_turn() {
     let group = Group::matching("Bash")
@@ -281,6 +290,7 @@ async fn functions_and_commands_stand_in_one_group_and_run_in_turn() {
     assert_eq!(decision.verdict, Verdict::Block { reason: "no sudo".into() });
 }
 
+// Conformance: claude-code-016
 #[tokio::test]
 async fn a_command_has_what_is_left_of_the_time_of_its_group() {
     let group = Group::<PreToolUse>::all().timeout(Duration::from_millis(100));
@@ -291,6 +301,7 @@ async fn a_command_has_what_is_left_of_the_time_of_its_group() {
     assert_eq!(decision.verdict, Verdict::Block { reason });
 }
 
+// Conformance: claude-code-023
 #[tokio::test]
 async fn a_member_that_goes_async_keeps_no_other_waiting_and_speaks_late() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
@@ -347,6 +358,7 @@ async fn an_async_answer_is_told_and_the_other_members_still_decide() {
     assert_eq!(*seen.lock().unwrap(), ["a"]);
 }
 
+// Conformance: claude-code-026
 #[tokio::test(start_paused = true)]
 async fn a_member_in_the_background_that_is_too_late_is_told() {
     let group = Group::all().then(|call: Call<PreToolUse>| async move {
@@ -393,6 +405,7 @@ async fn an_engine_takes_groups_and_files_of_other_systems() {
     assert_eq!(decision.additional_context, ["by a function"]);
 }
 
+// Conformance: claude-code-015
 #[test]
 fn a_matcher_is_a_name_a_glob_or_empty() {
     let wakes = |matcher: &str, tool: &str| {
@@ -431,6 +444,7 @@ fn a_group_that_cannot_be_used_says_why() {
     assert_eq!(error, GroupError::NoTime);
 }
 
+// Conformance: claude-code-008
 #[tokio::test]
 async fn data_of_another_shape_are_a_failure_of_the_member() {
     let group = Group::<Stop>::all().then(|_| async { Ok(HookOutput::nothing()) });
@@ -440,6 +454,7 @@ async fn data_of_another_shape_are_a_failure_of_the_member() {
     assert_eq!(decision.system_messages, [told]);
 }
 
+// Conformance: claude-code-001
 #[test]
 fn every_event_with_a_type_has_its_input() {
     assert_eq!(crate::claude::event::TYPED.len(), 15);

@@ -22,6 +22,7 @@ fn is_typed(input: &HookInput) -> bool {
     !matches!(input, HookInput::Other(_))
 }
 
+// Conformance: claude-code-003
 #[test]
 fn what_is_really_sent_comes_back_byte_for_byte() {
     let mut seen = Vec::new();
@@ -137,6 +138,7 @@ fn joined(base: &Value, name: &str, own: Value) -> Value {
     Value::Object(fields)
 }
 
+// Conformance: claude-code-001, claude-code-002
 #[test]
 fn all_fifteen_events_are_typed_both_ways_with_every_field_and_in_order() {
     let all = whole();
@@ -179,6 +181,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("TaskCompleted", &["task_id", "task_subject"]),
 ];
 
+// Conformance: claude-code-007
 #[test]
 fn exactly_what_an_event_must_have_is_required_and_all_is_filled_for_events_of_our_own() {
     const COMMON: &[&str] = &["session_id", "transcript_path", "cwd"];
@@ -361,6 +364,7 @@ fn tools_are_spelled_as_claude_code_spells_them() {
     }
 }
 
+// Conformance: claude-code-008
 #[test]
 fn data_that_do_not_fit_their_types_are_told_all_the_same() {
     let odd = event("Stop", json!({ "stop_hook_active": "yes", "session_id": 7, "x": 1 }));
@@ -400,6 +404,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
+    // Conformance: claude-code-003
     #[test]
     fn whatever_a_tool_call_holds_comes_back_byte_for_byte(
         (session, cwd, tool) in (any::<String>(), any::<String>(), "[A-Z][a-zA-Z_]{0,12}"),
