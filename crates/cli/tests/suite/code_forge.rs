@@ -16,6 +16,7 @@ fn hooks(hooks: serde_json::Value) -> Sandbox {
     Sandbox::new().file(".forge/hooks.json", json!({ "hooks": hooks }).to_string())
 }
 
+// Conformance: code-forge-062
 #[test]
 fn a_hook_that_triggers_itself_is_found_out_and_runs_once() {
     let hookwright = env!("CARGO_BIN_EXE_hookwright");
@@ -35,6 +36,7 @@ session:start         forge/session:*#0             success        Nms
     assert_eq!(crate::docs::timeless(&inner), format!("{line}  {circle}\n1 hook: 1 failed\n"));
 }
 
+// Conformance: code-forge-028
 #[test]
 fn standard_error_of_a_hook_that_succeeds_is_shown_as_a_warning() {
     let sandbox = hooks(json!([
@@ -52,6 +54,7 @@ session:start         forge/session:start#1         success        Nms
     assert_eq!(ran, Ran::new(0, stdout, ""));
 }
 
+// Conformance: code-forge-062
 #[test]
 fn two_hooks_that_trigger_each_other_end_as_well() {
     let hookwright = env!("CARGO_BIN_EXE_hookwright");
@@ -65,6 +68,7 @@ fn two_hooks_that_trigger_each_other_end_as_well() {
     assert_eq!(ran, "session:end\nsession:start\n");
 }
 
+// Conformance: code-forge-033
 #[test]
 fn a_guard_of_the_user_blocks_in_every_project_with_its_own_words() {
     let guard = json!({ "hooks": [{ "event": "tool:pre_execute:bash",
@@ -84,6 +88,7 @@ block: no sudo
     assert_eq!(fire("ls").code, 0);
 }
 
+// Conformance: code-forge-061, code-forge-064
 #[test]
 fn check_names_what_is_left_out_and_the_rest_is_listed() {
     let text = r#"{"hooks": [

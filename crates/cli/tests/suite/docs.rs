@@ -219,6 +219,7 @@ fn every_file_that_a_page_names_is_there() {
     }
 }
 
+// Conformance: code-forge-006
 #[test]
 fn the_reference_pages_are_made_from_the_code() {
     let reference = repository().join("docs/reference");

@@ -4,6 +4,7 @@ use hookwright_events::table::EVENTS;
 
 use crate::support::{Ran, Sandbox};
 
+// Conformance: code-forge-006
 #[test]
 fn every_event_has_a_line() {
     let ran = Sandbox::new().run(&["events"]);

@@ -22,6 +22,7 @@ fn timeless(mut ran: Ran) -> Ran {
     ran
 }
 
+// Conformance: code-forge-065
 #[test]
 fn one_line_a_hook_then_the_decision_then_the_count() {
     let sandbox = Sandbox::with_hooks(DENY);

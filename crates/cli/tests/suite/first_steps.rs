@@ -80,6 +80,7 @@ fn in_a_terminal_it_asks_and_asks_again() {
     assert_eq!(sandbox.run(&["check"]).code, 0);
 }
 
+// Conformance: code-forge-046
 #[test]
 fn every_template_can_be_listed_shown_and_used() {
     let sandbox = Sandbox::new();
@@ -101,6 +102,7 @@ fn every_template_can_be_listed_shown_and_used() {
     }
 }
 
+// Conformance: code-forge-046
 #[test]
 fn the_template_that_commits_commits_what_the_agent_wrote() {
     let sandbox = Sandbox::new().set("GIT_CONFIG_NOSYSTEM", "1");

@@ -245,7 +245,7 @@ fn git_in(sandbox: &Sandbox, arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
-// Conformance: autoagent-064
+// Conformance: autoagent-064, code-forge-074
 #[test]
 fn show_draws_stages_iterations_hooks_and_decisions() {
     let sandbox = project(
@@ -366,7 +366,7 @@ fn words_of_others_cannot_steer_the_terminal() {
     }
 }
 
-// Conformance: autoagent-064
+// Conformance: autoagent-064, code-forge-074
 #[test]
 fn the_log_has_a_line_for_every_entry() {
     let sandbox = project(1, "iteration:start: [{id: look, await: true, command: 'true'}]");

@@ -93,7 +93,7 @@ async fn every_hook_may_rely_on_folder_time_and_session() {
     assert!(time.len() == 24 && time.ends_with('Z'), "{time}");
 }
 
-// Conformance: agent-pipelines-092, autoagent-066
+// Conformance: agent-pipelines-092, autoagent-066, code-forge-066
 #[tokio::test]
 async fn a_hook_has_exactly_the_rights_of_the_program_that_fired_its_event() {
     let rights = |status: &str| -> Vec<String> {

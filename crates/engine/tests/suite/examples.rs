@@ -66,6 +66,7 @@ audit: tool:pre_execute (glob)
     );
 }
 
+// Conformance: code-forge-065
 #[test]
 fn run_events_tell_what_happens_in_order() {
     assert_eq!(

@@ -53,7 +53,7 @@ async fn a_secret_reaches_the_hook_that_names_it_and_no_other() {
     assert!(!host.read("like").contains("hunter"));
 }
 
-// Conformance: agent-pipelines-090
+// Conformance: agent-pipelines-090, code-forge-067
 #[tokio::test]
 async fn no_form_of_it_gets_out_by_any_way() {
     let host = host(
@@ -92,6 +92,7 @@ async fn no_form_of_it_gets_out_by_any_way() {
     assert!(shown.contains("piped [secret TOKEN]"), "{shown}");
 }
 
+// Conformance: code-forge-067
 #[tokio::test]
 async fn a_secret_that_comes_in_pieces_or_lies_where_output_is_cut_is_hidden() {
     let host = host(

@@ -11,7 +11,7 @@ use crate::situation::{
 
 const SHORT_GRACE: Duration = Duration::from_millis(300);
 
-// Conformance: agent-pipelines-017, autoagent-067
+// Conformance: agent-pipelines-017, autoagent-067, code-forge-073
 #[tokio::test]
 async fn a_compound_command_is_ended_at_its_timeout() {
     // A busy machine needs longer until it has printed; only then is there output to keep.
@@ -77,6 +77,7 @@ async fn a_grandchild_in_a_session_of_its_own_is_ended() {
     assert!(ended.duration < LONG, "{ended:?}");
 }
 
+// Conformance: code-forge-073
 #[tokio::test]
 async fn a_daemon_that_forked_twice_is_found_by_its_marker() {
     for ignore in ["", "trap \"\" TERM;"] {

@@ -30,6 +30,7 @@ impl Watch for Count {
     }
 }
 
+// Conformance: code-forge-030
 #[tokio::test(flavor = "current_thread")]
 async fn five_hundred_runs_at_once_on_one_thread_all_succeed() {
     let folder = tempfile::tempdir().unwrap();

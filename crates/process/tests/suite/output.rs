@@ -91,6 +91,7 @@ async fn what_was_printed_before_a_timeout_is_kept() {
     assert_eq!(ended.stderr.text(), "err\n");
 }
 
+// Conformance: code-forge-068
 #[tokio::test]
 async fn the_environment_is_what_was_given_and_the_marker() {
     let mut launch = program("/usr/bin/env", &[]);

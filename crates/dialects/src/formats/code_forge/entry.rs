@@ -249,6 +249,7 @@ mod tests {
         faults.iter().map(|fault| fault.kind.to_string()).collect()
     }
 
+    // Conformance: code-forge-008, code-forge-011
     #[test]
     fn an_entry_reads_back_as_it_was_written_with_its_unknown_fields() {
         let whole = json!({ "event": "tool:*", "command": "true", "timeout": 2.5,

@@ -275,6 +275,7 @@ impl Formatter for Spaced {
 mod tests {
     use super::*;
 
+    // Conformance: code-forge-049
     #[test]
     fn json_is_written_as_guards_look_for_it() {
         let value = json!({ "command": "ls -l\n\"x\"", "n": [1, true, null], "m": {}, "ü": "é" });
@@ -282,6 +283,7 @@ mod tests {
         assert_eq!(spaced(&value), written);
     }
 
+    // Conformance: code-forge-007
     #[test]
     fn time_counts_in_seconds_whatever_the_host_sends() {
         for (sent, counted) in [

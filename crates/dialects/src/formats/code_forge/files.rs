@@ -52,6 +52,7 @@ mod tests {
         }
     }
 
+    // Conformance: code-forge-039
     #[test]
     fn the_users_files_come_first_and_without_a_home_there_are_none() {
         let (project, config_home) = (Path::new("/p"), Path::new("/c"));

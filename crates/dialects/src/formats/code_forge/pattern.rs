@@ -160,6 +160,8 @@ mod tests {
         points.into_iter().any(|point| point.is_awake(&event, &Subject::from_event(&event)))
     }
 
+    // Conformance: code-forge-012, code-forge-013, code-forge-014, code-forge-015, code-forge-016
+    // Conformance: code-forge-072
     #[test]
     fn every_form_of_the_specification_wakes_where_it_says() {
         let bash = Some("bash");

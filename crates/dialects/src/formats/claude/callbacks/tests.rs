@@ -199,7 +199,7 @@ async fn a_timeout_blocks_a_prompt_and_is_only_told_elsewhere() {
     assert_eq!(decision, Decision { system_messages: vec![told], ..Decision::default() });
 }
 
-// Conformance: claude-code-019
+// Conformance: claude-code-019, code-forge-030
 #[tokio::test]
 async fn groups_run_at_once_and_answer_in_order() {
     let meeting = Arc::new(Barrier::new(2));

@@ -35,6 +35,7 @@ fn hook(event: &str) -> Entry {
     Entry::new(event, "true")
 }
 
+// Conformance: code-forge-011, code-forge-044
 #[test]
 fn what_is_saved_is_what_is_read_again() {
     let place = Place::new();
@@ -51,6 +52,7 @@ fn what_is_saved_is_what_is_read_again() {
     assert_eq!(text, written);
 }
 
+// Conformance: code-forge-045
 #[test]
 fn without_files_there_are_no_hooks() {
     let place = Place::new();

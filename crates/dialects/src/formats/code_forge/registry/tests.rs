@@ -55,6 +55,7 @@ async fn execute(registry: &Registry, event: &Event, on_failure: AfterFailure) -
     registry.execute(event, on_failure).await.iter().map(said).collect()
 }
 
+// Conformance: code-forge-010, code-forge-017, code-forge-019
 #[test]
 fn hooks_are_found_in_the_order_of_their_registration_and_only_if_enabled() {
     let off = Entry { enabled: false, ..Entry::new("*", "off") };
@@ -72,6 +73,7 @@ fn hooks_are_found_in_the_order_of_their_registration_and_only_if_enabled() {
     assert!(at(event("user:interrupt", json!({}))).is_empty());
 }
 
+// Conformance: code-forge-018
 #[test]
 fn unregistering_takes_every_hook_of_that_pattern_and_says_whether_there_was_one() {
     let all = ["tool:*", "*", "tool:*", "session:start"].map(|event| Entry::new(event, "true"));
@@ -96,6 +98,7 @@ fn what_cannot_be_used_is_refused_with_everything_that_is_wrong() {
     assert_eq!(registry.hooks().count(), 0);
 }
 
+// Conformance: code-forge-019
 #[test]
 fn ten_thousand_hooks_are_the_most_and_are_found_by_their_tool() {
     let (mut registry, _folder) = registry();
@@ -109,6 +112,7 @@ fn ten_thousand_hooks_are_the_most_and_are_found_by_their_tool() {
     assert_eq!(patterns(registry.hooks_at(&one)), ["tool:pre_execute:tool4711"]);
 }
 
+// Conformance: code-forge-023, code-forge-024, code-forge-025, code-forge-035, code-forge-037
 #[tokio::test]
 async fn the_first_failure_stops_the_chain_or_does_not() {
     let (registry, _folder) = with([
@@ -129,6 +133,7 @@ async fn the_first_failure_stops_the_chain_or_does_not() {
     }
 }
 
+// Conformance: code-forge-024, code-forge-025, code-forge-029, code-forge-059, code-forge-060
 #[tokio::test]
 async fn an_unfinished_hook_is_reported_and_stops_nothing() {
     let lost = Entry { working_dir: Some("nowhere".into()), ..Entry::new("*", "true") };
@@ -156,6 +161,7 @@ async fn an_unfinished_hook_is_reported_and_stops_nothing() {
     );
 }
 
+// Conformance: code-forge-009, code-forge-024
 #[tokio::test]
 async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
     let (mut registry, _folder) =
@@ -167,6 +173,7 @@ async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
     assert!(results[0].duration >= Duration::from_millis(300));
 }
 
+// Conformance: code-forge-034
 #[tokio::test]
 async fn what_a_hook_prints_as_an_answer_is_in_its_result() {
     let rewrites = "echo '{\"updatedInput\": {\"command\": \"ls -l\"}}'";
@@ -189,6 +196,7 @@ async fn more_than_a_hundred_hooks_of_an_event_all_run() {
     assert_eq!(results.iter().filter(|result| result.success()).count(), 101);
 }
 
+// Conformance: code-forge-021, code-forge-062
 #[tokio::test]
 async fn a_hook_that_would_wake_itself_again_does_not_run() {
     let (outer, folder) = with([Entry::new("session:start", "printf '%s' \"$HOOKWRIGHT_CHAIN\"")]);
@@ -204,6 +212,7 @@ async fn a_hook_that_would_wake_itself_again_does_not_run() {
     assert!(!folder.path().join("again").exists());
 }
 
+// Conformance: code-forge-020, code-forge-044
 #[test]
 fn hooks_of_files_come_users_first_and_only_they_are_saved() {
     let (mut registry, folder) = registry();
@@ -235,6 +244,7 @@ fn hooks_of_files_come_users_first_and_only_they_are_saved() {
     assert_eq!(commands(&registry), ["global", "project", "kept"]);
 }
 
+// Conformance: code-forge-046
 #[tokio::test]
 async fn the_templates_do_what_their_names_say() {
     let (registry, folder) = with(templates::ALL.iter().map(|(_, make)| make()));
