@@ -15,7 +15,8 @@ fn logging(what: &str) -> Sandbox {
     ))
 }
 
-// Conformance: agent-pipelines-004, agent-pipelines-005, agent-pipelines-006, agent-pipelines-097
+// Conformance: agent-pipelines-004, agent-pipelines-005, agent-pipelines-006, agent-pipelines-101
+// Conformance: agent-pipelines-097
 #[test]
 fn a_loop_fires_its_events_in_order() {
     let sandbox =

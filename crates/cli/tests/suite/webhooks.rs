@@ -232,7 +232,7 @@ fn the_example_of_a_quality_gate_asks_only_when_tests_fail() {
     }
 }
 
-// Conformance: agent-pipelines-079, agent-pipelines-083
+// Conformance: agent-pipelines-101, agent-pipelines-079, agent-pipelines-083
 #[test]
 fn the_examples_of_notices_say_what_happened() {
     for (file, event, data, expected) in [

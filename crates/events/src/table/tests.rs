@@ -2,7 +2,7 @@ use super::*;
 use crate::field;
 
 // Conformance: claude-code-001, code-forge-001, code-forge-002, code-forge-003, code-forge-004
-// Conformance: code-forge-005
+// Conformance: code-forge-005, code-forge-075
 #[test]
 fn every_name_of_the_five_specifications_is_known_as_its_systems() {
     let agent_pipelines = "on_session_start on_iteration_start on_iteration_complete \

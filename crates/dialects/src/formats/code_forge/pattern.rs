@@ -161,7 +161,7 @@ mod tests {
     }
 
     // Conformance: code-forge-012, code-forge-013, code-forge-014, code-forge-015, code-forge-016
-    // Conformance: code-forge-072
+    // Conformance: code-forge-072, code-forge-075
     #[test]
     fn every_form_of_the_specification_wakes_where_it_says() {
         let bash = Some("bash");

@@ -35,7 +35,7 @@ fn hook(event: &str) -> Entry {
     Entry::new(event, "true")
 }
 
-// Conformance: code-forge-011, code-forge-044
+// Conformance: code-forge-011, code-forge-044, code-forge-075
 #[test]
 fn what_is_saved_is_what_is_read_again() {
     let place = Place::new();

@@ -55,7 +55,7 @@ async fn execute(registry: &Registry, event: &Event, on_failure: AfterFailure) -
     registry.execute(event, on_failure).await.iter().map(said).collect()
 }
 
-// Conformance: code-forge-010, code-forge-017, code-forge-019
+// Conformance: code-forge-010, code-forge-017, code-forge-019, code-forge-075
 #[test]
 fn hooks_are_found_in_the_order_of_their_registration_and_only_if_enabled() {
     let off = Entry { enabled: false, ..Entry::new("*", "off") };
@@ -113,6 +113,7 @@ fn ten_thousand_hooks_are_the_most_and_are_found_by_their_tool() {
 }
 
 // Conformance: code-forge-023, code-forge-024, code-forge-025, code-forge-035, code-forge-037
+// Conformance: code-forge-075
 #[tokio::test]
 async fn the_first_failure_stops_the_chain_or_does_not() {
     let (registry, _folder) = with([
