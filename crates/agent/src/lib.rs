@@ -7,6 +7,7 @@
 //! | [`hook_stream`] | messages for programs about the hooks that run |
 //! | [`hooks`] | the obeying layer: fires an event of the agent, says what the agent must do now |
 //! | [`journal`] | the port that records requests, calls and questions before their effect |
+//! | `mcp` | servers whose tools the model calls; with the feature `mcp` |
 //! | [`message`] | the conversation: messages, their blocks, what a model used |
 //! | [`model`] | the trait of a model, the events of an answer while it arrives, and the models that there are |
 //! | [`permissions`] | whether a call may run, must be asked about, or is denied |
@@ -26,6 +27,8 @@ pub mod hooks;
 pub mod input_schema;
 pub mod journal;
 pub mod limits;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod message;
 pub mod model;
 pub mod permissions;

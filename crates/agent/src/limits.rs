@@ -162,3 +162,58 @@ pub const HOOK_PROGRESS_BYTES_MAX: usize = 64 * 1024;
 /// Characters of a call, a reason or an error in the journal: enough to recognise it. The transcript has
 /// the whole text.
 pub const JOURNAL_CHARS_MAX: usize = 500;
+
+/// Servers of one session. Each is a process with tools that every request describes.
+pub const MCP_SERVERS_MAX: usize = 32;
+
+/// How long a server may take until its tools are known, unless its `start_timeout` says otherwise. Some
+/// are downloaded at their first start.
+pub const MCP_START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a call of a server's tool may take unless the server's `timeout` says otherwise; as long as a
+/// hook.
+pub const MCP_CALL_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long a server may take to read that a call is cancelled. A server that does not read is ended.
+pub const MCP_CANCEL_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a server may take to end by itself when its input is closed.
+pub const MCP_CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// Between SIGTERM and SIGKILL when a server is ended.
+pub const MCP_KILL_GRACE: Duration = Duration::from_secs(2);
+
+/// Bytes of one message of a server. A screenshot fits; nothing longer would fit into a request to a
+/// model.
+pub const MCP_MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes that a server may send between two answers. One useless answer of 100 MB passes, and a server
+/// that prints without end is ended.
+pub const MCP_UNASKED_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+/// Requests of a server to us that wait for their answer. More are not answered.
+pub const MCP_OPEN_REQUESTS_MAX: usize = 16;
+
+/// Tools of one server. Every request to a model describes them all.
+pub const MCP_TOOLS_MAX: usize = 200;
+
+/// Pages in which a server lists its tools.
+pub const MCP_PAGES_MAX: usize = 100;
+
+/// Bytes of a tool's input schema.
+pub const MCP_SCHEMA_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a tool's description that a model reads.
+pub const MCP_DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Characters of a tool's name, as every model's server accepts it.
+pub const TOOL_NAME_CHARS_MAX: usize = 64;
+
+/// Bytes of a result that a model reads, and of one block of it that hooks read: about 25,000 tokens.
+pub const MCP_OUTPUT_BYTES_MAX: usize = 100_000;
+
+/// Bytes kept of a server's standard error: its first and its last half.
+pub const MCP_STDERR_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a server's own words in a message.
+pub const MCP_WORDS_CHARS_MAX: usize = 300;

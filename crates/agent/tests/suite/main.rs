@@ -5,6 +5,8 @@
 mod anthropic;
 mod any_split;
 mod examples;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model_stream;
 mod session;
 mod support;
