@@ -19,7 +19,8 @@ fn every_page_has_the_table_of_its_cases() {
         let table = cases::table(dialect);
         let wanted = format!(
             "{above}{HEADING}\nEach row is a folder in `crates/dialects/tests/cases/{}/` that is run \
-             by the tests.\n\n{table}",
+             by the tests. [The table of all five systems](../conformance.md) has every statement of the \
+             system with its tests.\n\n{table}",
             cases::folder_name(dialect)
         );
         if cases::is_update() {
