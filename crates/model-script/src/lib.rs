@@ -16,15 +16,18 @@
 //! ```
 //!
 //! The built-in agent plays such a file in place of a model; the model server of the tests sends the same
-//! events over a real connection. How it is read: `reading.rs`; how a turn becomes events: `events.rs`.
+//! events over a real connection. How it is read: `reading.rs`; how a turn becomes events: `events.rs`; which turn
+//! comes next: `progress.rs`.
 #![warn(missing_docs)]
 
 mod events;
+mod progress;
 mod reading;
 
 use serde_json::{Map, Value};
 
 pub use events::{error_event, sse};
+pub use progress::{ScriptProgress, ScriptedConversation};
 pub use reading::ScriptFault;
 
 /// Bytes of a script. A longer one is generated, and a test that needs it can be split.
@@ -41,6 +44,8 @@ pub const NO_MORE_TURNS: &str = "The script has no more turns.";
 pub struct ModelScript {
     /// One for each request, in order.
     pub turns: Vec<ScriptedTurn>,
+    /// Turns of conversations that go on beside this one, such as those of subagents.
+    pub conversations: Vec<ScriptedConversation>,
     /// The key that a server accepts; any without it. A model that is played without a server ignores it.
     pub key: Option<String>,
     /// The models that a server has; any if there are none here.

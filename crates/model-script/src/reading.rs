@@ -6,7 +6,7 @@ use serde_saphyr::{Location, Spanned};
 
 use crate::{
     Ending, ForeignReply, ModelScript, SCRIPT_BYTES_MAX, ScriptedAnswer, ScriptedBlock,
-    ScriptedError, ScriptedInput, ScriptedTurn,
+    ScriptedConversation, ScriptedError, ScriptedInput, ScriptedTurn,
 };
 
 /// Levels of nesting. Inputs of tools have a few.
@@ -35,9 +35,18 @@ impl ScriptFault {
 #[serde(deny_unknown_fields, expecting = "a map with `turns`")]
 struct ScriptWire {
     turns: Vec<Spanned<TurnWire>>,
+    #[serde(default)]
+    conversations: Vec<ConversationWire>,
     key: Option<String>,
     #[serde(default)]
     models: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a conversation: a map with `prompt` and `turns`")]
+struct ConversationWire {
+    prompt: Spanned<String>,
+    turns: Vec<Spanned<TurnWire>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,7 +140,18 @@ pub(crate) fn parse(text: &str) -> Result<ModelScript, ScriptFault> {
         ScriptFault { line, column, message: message[..end].to_owned() }
     })?;
     let turns = wire.turns.into_iter().map(turn).collect::<Result<_, _>>()?;
-    Ok(ModelScript { turns, key: wire.key, models: wire.models })
+    let conversations = wire.conversations.into_iter().map(conversation);
+    let conversations = conversations.collect::<Result<_, _>>()?;
+    Ok(ModelScript { turns, conversations, key: wire.key, models: wire.models })
+}
+
+fn conversation(wire: ConversationWire) -> Result<ScriptedConversation, ScriptFault> {
+    if wire.prompt.value.is_empty() {
+        let message = "expected a text of the conversation's first message but found an empty one";
+        return Err(ScriptFault::at(wire.prompt.referenced, message));
+    }
+    let turns = wire.turns.into_iter().map(turn).collect::<Result<_, _>>()?;
+    Ok(ScriptedConversation { prompt: wire.prompt.value, turns })
 }
 
 fn turn(wire: Spanned<TurnWire>) -> Result<ScriptedTurn, ScriptFault> {
@@ -298,6 +318,8 @@ turns:
   - reply: {status: 502, body: <html>}
   - content: []
     then_error: {status: 500}
+conversations:
+  - {prompt: look, turns: [{content: [{type: text, text: seen}]}]}
 ",
         )
         .expect("a script");
@@ -339,6 +361,10 @@ turns:
                 ScriptedTurn::Reply(page),
                 ScriptedTurn::Answer(last),
             ],
+            conversations: vec![ScriptedConversation {
+                prompt: "look".into(),
+                turns: vec![ScriptedTurn::Answer(ScriptedAnswer::text("seen"))],
+            }],
             key: Some("sk-test".into()),
             models: vec!["m1".into()],
         };
@@ -360,7 +386,11 @@ turns:
         for (text, expected) in [
             (
                 "turn: []",
-                "line 1, column 1: unknown field `turn`, expected one of turns, key, models",
+                "line 1, column 1: unknown field `turn`, expected one of turns, conversations, key",
+            ),
+            (
+                "turns: []\nconversations: [{prompt: '', turns: []}]",
+                "line 2, column 26: expected a text of the conversation's first message",
             ),
             (
                 "turns:\n  - contents: []",
@@ -422,13 +452,17 @@ turns:
         let page = include_str!("../../../docs/models.md");
         let scripts: Vec<&str> =
             page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert_eq!(scripts.len(), 2);
+        assert_eq!(scripts.len(), 3);
         for script in scripts {
             ModelScript::parse(script).expect(script);
         }
-        for wire in
-            ["turns: [{x: 1}]", "turns: [{content: [{x: 1}]}]", "x: 1", "turns: [{error: {x: 1}}]"]
-        {
+        for wire in [
+            "turns: [{x: 1}]",
+            "turns: [{content: [{x: 1}]}]",
+            "x: 1",
+            "turns: [{error: {x: 1}}]",
+            "conversations: [{x: 1}]",
+        ] {
             let fault = ModelScript::parse(wire).expect_err(wire).message;
             let (_, keys) = fault.split_once("expected one of ").expect("the keys");
             for key in keys.split(", ") {

@@ -21,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use gate::StreamGate;
+use hookwright_model_script::ScriptProgress;
 pub use hookwright_model_script::{ModelScript, ScriptFault, ScriptedTurn};
 pub use http::ReceivedRequest;
 pub use refusal::Refusal;
@@ -74,7 +75,7 @@ struct ServerState {
     times: Mutex<Vec<RequestTimes>>,
     conversations: Mutex<Vec<Value>>,
     /// Turns of the script that are used up.
-    turns_used: Mutex<usize>,
+    turns_used: Mutex<ScriptProgress>,
     first_asked: OnceLock<Instant>,
     is_over: AtomicBool,
 }

@@ -3,8 +3,11 @@
 mod refused;
 
 use hookwright_model_script::{
-    Ending, ForeignReply, ModelScript, ScriptedAnswer, ScriptedError, ScriptedTurn, sse,
+    Ending, ForeignReply, ModelScript, ScriptProgress, ScriptedAnswer, ScriptedError, ScriptedTurn,
+    sse,
 };
+
+use serde_json::Value;
 
 use crate::http::{Answer, EventsEnd, ReceivedRequest, SentBody, SentEvents};
 use crate::vendor::Vendor;
@@ -14,7 +17,7 @@ pub(crate) fn answer(
     vendor: Vendor,
     request: &ReceivedRequest,
     script: &ModelScript,
-    turns_used: &mut usize,
+    turns_used: &mut ScriptProgress,
 ) -> Answer {
     if vendor != Vendor::Messages {
         let message = "A script is for the Messages API only.";
@@ -23,9 +26,9 @@ pub(crate) fn answer(
     if let Some(error) = refused::why(request, script) {
         return refusal(&error);
     }
-    *turns_used += 1;
-    let number = *turns_used;
-    match script.turn(number) {
+    let first_message = text_of(&request.body["messages"][0]["content"]);
+    let (number, turn) = turns_used.next(script, &first_message);
+    match turn {
         ScriptedTurn::Answer(answer) => {
             let model = request.body["model"].as_str().unwrap_or_default();
             streamed(&answer, number, model)
@@ -35,6 +38,15 @@ pub(crate) fn answer(
             Answer::whole(&status_line(status), Vec::new(), &content_type, body)
         }
     }
+}
+
+/// The texts of a message, one below the other.
+fn text_of(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let blocks = content.as_array().into_iter().flatten();
+    blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
 fn streamed(answer: &ScriptedAnswer, number: usize, model: &str) -> Answer {

@@ -3,37 +3,41 @@
 //! Each request gets the next turn, as the events in which a server would send it. The file's format is that
 //! of `hookwright_model_script`. Where a connection would break or fall silent, this one does too.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::vec::IntoIter;
 
 use hookwright_engine::ports::Promise;
 use hookwright_model_script::{
-    Ending, ModelScript, ScriptedAnswer, ScriptedError, ScriptedTurn, sse,
+    Ending, ModelScript, ScriptProgress, ScriptedAnswer, ScriptedError, ScriptedTurn, sse,
 };
 pub use hookwright_model_script::{SCRIPT_BYTES_MAX, ScriptFault};
 
 use super::collect::incomplete;
 use super::failure::{self, ServerWords};
 use super::{AnswerStream, Model, ModelError, ModelRequest, StreamEvent, read_event};
+use crate::message::Message;
 
 /// A model that follows a script.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
     script: ModelScript,
-    requests: AtomicUsize,
+    progress: Mutex<ScriptProgress>,
 }
 
 impl ScriptedModel {
     /// A model with this name that plays the script in `text`, YAML or JSON.
     pub fn parse(name: impl Into<String>, text: &str) -> Result<Self, ScriptFault> {
         let script = ModelScript::parse(text)?;
-        Ok(Self { name: name.into(), script, requests: AtomicUsize::new(0) })
+        Ok(Self { name: name.into(), script, progress: Mutex::default() })
     }
 
-    fn next_turn(&self) -> Result<Box<dyn AnswerStream>, ModelError> {
-        let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
-        match self.script.turn(number) {
+    fn next_turn(&self, request: &ModelRequest<'_>) -> Result<Box<dyn AnswerStream>, ModelError> {
+        let first_message = request.messages.first().map(Message::plain_text).unwrap_or_default();
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, turn) = progress.next(&self.script, &first_message);
+        drop(progress);
+        match turn {
             ScriptedTurn::Answer(answer) => {
                 Ok(Box::new(PlayedAnswer::new(&answer, number, &self.name)))
             }
@@ -62,9 +66,9 @@ impl Model for ScriptedModel {
 
     fn send<'a>(
         &'a self,
-        _request: &'a ModelRequest<'a>,
+        request: &'a ModelRequest<'a>,
     ) -> Promise<'a, Result<Box<dyn AnswerStream>, ModelError>> {
-        Box::pin(std::future::ready(self.next_turn()))
+        Box::pin(std::future::ready(self.next_turn(request)))
     }
 }
 
@@ -118,7 +122,7 @@ mod tests {
     use super::super::collect::Collector;
     use super::super::{ModelAnswer, ModelErrorKind, RetryAfter};
     use super::*;
-    use crate::message::{Block, Message};
+    use crate::message::Block;
 
     async fn answer(model: &ScriptedModel) -> (usize, Result<ModelAnswer, ModelError>) {
         let messages = [Message::user(vec![Block::text("go")])];
