@@ -9,6 +9,8 @@
 //! | `agent/asking.rs` | one answer of the model: attempts, retries, the stream |
 //! | `agent/calls.rs` | the tool calls of one answer: hooks and permissions in order, then all tools at once |
 //! | `agent/conversation.rs` | the messages, and contexts on their way into the next one |
+//! | `agent/task_tool.rs` | the tool `task`: a subagent, which is another life of the same code |
+//! | `agent/shared_session.rs` | what the agents of a session share: turns, questions, the end |
 //!
 //! Every call has exactly one result in the next request, also one that was denied, cut off or never
 //! started. When the session is cancelled, running tools are ended, firings are dropped, and the
@@ -17,6 +19,8 @@
 mod asking;
 mod calls;
 mod conversation;
+mod shared_session;
+mod task_tool;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +32,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use conversation::Conversation;
 
-use crate::hooks::{AgentHooks, Next, Observed, Said};
+use self::shared_session::{LifeTotals, SharedSession};
+use self::task_tool::TaskTool;
+use crate::hooks::{AgentHooks, Next, Observed, Said, SubagentFacts};
 use crate::journal::AgentJournal;
 use crate::message::{Block, Message, Role, Usage};
 use crate::model::{Model, ModelAnswer, ModelError, StreamEvent};
@@ -54,7 +60,9 @@ pub struct BuiltInAgent {
     pub journal: Arc<dyn AgentJournal>,
     /// What the model is told first.
     pub system: Arc<str>,
-    /// Requests to the model, at most; attempts that failed do not count.
+    /// Whether the model can start subagents: whether there is the tool `task`.
+    pub subagents: bool,
+    /// Requests to the model of all agents together, at most; attempts that failed do not count.
     pub max_turns: u32,
     /// Tokens of one answer, at most.
     pub max_tokens: u32,
@@ -78,6 +86,8 @@ pub struct CallQuestion<'a> {
     pub input: &'a Map<String, Value>,
     /// Why it is asked.
     pub reason: &'a str,
+    /// The subagent whose call it is; `None` for the session's own agent.
+    pub subagent: Option<&'a SubagentFacts>,
 }
 
 /// What the user says.
@@ -93,6 +103,9 @@ pub enum UserReply {
 pub trait Audience: Send + Sync {
     /// Something has happened.
     fn see(&self, news: AgentNews<'_>);
+
+    /// Is shown what happens in a subagent. It is dropped when the subagent has ended.
+    fn for_subagent(&self, subagent: &Arc<SubagentFacts>) -> Arc<dyn Audience>;
 }
 
 /// Something that happened in a session.
@@ -153,11 +166,11 @@ pub struct AgentEnd {
     pub status: AgentStatus,
     /// What the model said last.
     pub text: String,
-    /// What all answers used.
+    /// What all answers used, those to subagents too.
     pub usage: Usage,
-    /// Answers of the model.
+    /// Answers of the model, those to subagents too.
     pub turns: u32,
-    /// The calls that were denied.
+    /// The calls that were denied, those of subagents too.
     pub denials: Vec<CallResult>,
 }
 
@@ -218,45 +231,90 @@ pub struct AgentStart<'a> {
     pub setup: Option<&'a str>,
 }
 
-/// One session on its way.
+/// How a life begins.
+enum Beginning<'a> {
+    /// As the session's own agent.
+    Session(AgentStart<'a>),
+    /// As a subagent, with the prompt of the call.
+    Subagent { prompt: &'a str },
+}
+
+/// What a subagent reads behind its prompt.
+const SUBAGENT_NOTE: &str = "(You are a subagent: another agent gave you this task, and reads your last \
+    message, nothing else. End with what it has to know.)";
+
+/// One agent on its way: the session's own, or a subagent.
 struct Life {
     agent: BuiltInAgent,
-    cancel: CancellationToken,
+    session: Arc<SharedSession>,
     conversation: Conversation,
-    usage: Usage,
-    turns: u32,
-    denials: Vec<CallResult>,
+    totals: LifeTotals,
+    /// Calls that the model made, also those that were denied.
+    calls_made: usize,
 }
 
 impl BuiltInAgent {
     /// Runs a session to its end. When `cancel` is cancelled, running tools and hooks are ended, and the
     /// events of the end still fire.
     pub async fn run(self, start: AgentStart<'_>, cancel: &CancellationToken) -> AgentEnd {
-        let mut life = Life {
-            agent: self,
-            cancel: cancel.clone(),
-            conversation: Conversation::default(),
-            usage: Usage::default(),
-            turns: 0,
-            denials: Vec::new(),
-        };
-        let mut status = match life.live(start).await {
-            Ok(()) => AgentStatus::Completed,
-            Err(ended) => ended,
-        };
-        // Whatever ended it then, this is why: without a journal no hook can run either.
-        if let Some(reason) = life.agent.journal.failure() {
-            status = AgentStatus::JournalFailed(reason);
-        }
-        life.close(&status).await;
+        let session = Arc::new(SharedSession::new(cancel.child_token()));
+        let life = Life::new(self, Arc::clone(&session), 0);
+        let (life, status) = life.run_to_end(Beginning::Session(start)).await;
         let text = life.conversation.last_words();
-        let Life { usage, turns, denials, .. } = life;
+        session.add(life.totals);
+        let LifeTotals { usage, turns, denials } = session.take_totals();
         AgentEnd { status, text, usage, turns, denials }
     }
 }
 
 impl Life {
-    async fn live(&mut self, start: AgentStart<'_>) -> Result<(), AgentStatus> {
+    /// The life of an agent that has `depth` others above it.
+    fn new(mut agent: BuiltInAgent, session: Arc<SharedSession>, depth: usize) -> Self {
+        if agent.subagents {
+            let task = TaskTool::new(agent.clone(), Arc::clone(&session), depth);
+            agent.tools.push(Arc::new(task));
+        }
+        let (conversation, totals) = (Conversation::default(), LifeTotals::default());
+        Self { agent, session, conversation, totals, calls_made: 0 }
+    }
+
+    async fn run_to_end(mut self, beginning: Beginning<'_>) -> (Self, AgentStatus) {
+        let mut status = match self.live(beginning).await {
+            Ok(()) => AgentStatus::Completed,
+            Err(ended) => ended,
+        };
+        // Whatever ended it then, this is why: without a journal no hook can run either.
+        if let Some(reason) = self.agent.journal.failure() {
+            status = AgentStatus::JournalFailed(reason);
+        }
+        self.close(&status).await;
+        (self, status)
+    }
+
+    async fn live(&mut self, beginning: Beginning<'_>) -> Result<(), AgentStatus> {
+        match beginning {
+            Beginning::Session(start) => self.begin_session(start).await?,
+            Beginning::Subagent { prompt } => {
+                let observed = self.unless_cancelled(self.agent.hooks.agent_start()).await?;
+                self.heed(observed)?;
+                let content = vec![Block::text(prompt), Block::text(SUBAGENT_NOTE)];
+                self.add_user_message(content, &[]).await?;
+            }
+        }
+        loop {
+            let answer = self.ask_model().await?;
+            let calls = self.take_calls(&answer);
+            if calls.is_empty() {
+                if self.is_done().await? {
+                    return Ok(());
+                }
+            } else {
+                self.run_calls(calls).await?;
+            }
+        }
+    }
+
+    async fn begin_session(&mut self, start: AgentStart<'_>) -> Result<(), AgentStatus> {
         if let Some(trigger) = start.setup {
             let observed = self.unless_cancelled(self.agent.hooks.setup(trigger)).await?;
             self.heed(observed)?;
@@ -273,21 +331,10 @@ impl Life {
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
-        self.add_user_message(vec![Block::text(start.prompt)], &[]).await?;
-        loop {
-            let answer = self.ask_model().await?;
-            let calls = self.take_calls(&answer);
-            if calls.is_empty() {
-                if self.is_done().await? {
-                    return Ok(());
-                }
-            } else {
-                self.run_calls(calls).await?;
-            }
-        }
+        self.add_user_message(vec![Block::text(start.prompt)], &[]).await
     }
 
-    /// Whether hooks let the session end.
+    /// Whether hooks let the agent end.
     async fn is_done(&mut self) -> Result<bool, AgentStatus> {
         let last = self.conversation.last_words();
         let next = self.unless_cancelled(self.agent.hooks.stop("completed", &last)).await?;
@@ -314,7 +361,8 @@ impl Life {
     async fn close(&mut self, status: &AgentStatus) {
         let last = self.conversation.last_words();
         let reason = status.reason();
-        if *status == AgentStatus::Interrupted {
+        let is_subagent = self.agent.hooks.subagent().is_some();
+        if *status == AgentStatus::Interrupted && !is_subagent {
             let observed = self.agent.hooks.interrupt().await;
             self.pass_on(observed.said);
         }
@@ -330,6 +378,9 @@ impl Life {
                 self.agent.hooks.stop(reason, &last).await;
             self.pass_on(said);
         }
+        if is_subagent {
+            return;
+        }
         let error = status.error();
         let message = match &error {
             None => format!("the agent has ended: {reason}"),
@@ -339,6 +390,11 @@ impl Life {
         self.pass_on(shown.said);
         let observed = self.agent.hooks.end(reason, error.as_deref()).await;
         self.pass_on(observed.said);
+    }
+
+    /// The subagent's id; `None` for the session's own agent.
+    fn agent_id(&self) -> Option<String> {
+        self.agent.hooks.subagent().map(|subagent| subagent.id.clone())
     }
 
     /// Records what is about to happen or has happened. If that fails, the session ends.
@@ -389,7 +445,7 @@ impl Life {
     ) -> Result<T, AgentStatus> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(AgentStatus::Interrupted),
+            () = self.session.cancel.cancelled() => Err(self.session.cut_off()),
             value = promise => Ok(value),
         }
     }

@@ -50,11 +50,28 @@ pub struct SessionFacts {
     pub permission_mode: String,
 }
 
+/// A subagent: how its events, its messages and its questions name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubagentFacts {
+    /// Its id within the session: `agent_id`.
+    pub id: String,
+    /// Its kind: `agent_type`. The model chooses it, so no guard may rely on it.
+    pub kind: String,
+    /// What it does, in a few words of the model.
+    pub description: String,
+    /// The call that started it.
+    pub call: String,
+    /// Where its transcript is: `agent_transcript_path`.
+    pub transcript_path: String,
+}
+
 /// Fires the events of an agent's life. Clones share the permission mode.
 #[derive(Clone)]
 pub struct AgentHooks {
     port: Arc<dyn FireEvents>,
     facts: SessionFacts,
+    /// The subagent whose life it is; `None` for the session's own agent.
+    subagent: Option<Arc<SubagentFacts>>,
     mode: Arc<Mutex<String>>,
 }
 
@@ -194,7 +211,22 @@ impl AgentHooks {
     /// Fires through `port`, with these facts in every event.
     pub fn new(port: impl FireEvents + 'static, facts: SessionFacts) -> Self {
         let mode = Arc::new(Mutex::new(facts.permission_mode.clone()));
-        Self { port: Arc::new(port), facts, mode }
+        Self { port: Arc::new(port), facts, subagent: None, mode }
+    }
+
+    /// The same hooks for a subagent: its events also say which one it is.
+    pub fn for_subagent(&self, subagent: Arc<SubagentFacts>) -> Self {
+        Self { subagent: Some(subagent), ..self.clone() }
+    }
+
+    /// What every event carries.
+    pub fn facts(&self) -> &SessionFacts {
+        &self.facts
+    }
+
+    /// The subagent whose life it is.
+    pub fn subagent(&self) -> Option<&Arc<SubagentFacts>> {
+        self.subagent.as_ref()
     }
 
     /// From now on events carry this permission mode.
@@ -211,6 +243,11 @@ impl AgentHooks {
     pub async fn start(&self, source: &str, model: &str) -> Observed {
         let data = json!({ "source": source, "model": model });
         self.observe(EventName::SESSION_START, data).await
+    }
+
+    /// A subagent begins. Contexts are for its first request.
+    pub async fn agent_start(&self) -> Observed {
+        self.observe(EventName::AGENT_START, json!({})).await
     }
 
     /// The user has submitted a prompt. [`Next::Blocked`]: it is not sent.
@@ -328,11 +365,20 @@ impl AgentHooks {
         self.observe(EventName::SESSION_NOTIFICATION, data).await
     }
 
-    /// The agent is about to end. [`Next::Blocked`]: it goes on, and the model reads the reason. After
-    /// an interrupt or an error (`reason`) a block has no effect.
+    /// The agent is about to end: `session:stop`, or `agent:stop` of a subagent. [`Next::Blocked`]: it
+    /// goes on, and the model reads the reason. After an interrupt or an error (`reason`) a block has no
+    /// effect.
     pub async fn stop(&self, reason: &str, last_assistant_message: &str) -> Next {
-        let data = json!({ "reason": reason, "last_assistant_message": last_assistant_message });
-        match self.ask(EventName::SESSION_STOP, self.with_mode(data)).await {
+        let mut data =
+            json!({ "reason": reason, "last_assistant_message": last_assistant_message });
+        let event = match &self.subagent {
+            None => EventName::SESSION_STOP,
+            Some(subagent) => {
+                data["agent_transcript_path"] = subagent.transcript_path.as_str().into();
+                EventName::AGENT_STOP
+            }
+        };
+        match self.ask(event, self.with_mode(data)).await {
             Next::Blocked { said, .. } | Next::End { said, .. } if reason != "completed" => {
                 Next::GoOn(said)
             }
@@ -386,6 +432,10 @@ impl AgentHooks {
             ("cwd", &self.facts.cwd),
         ] {
             all.insert(field.to_owned(), value.as_str().into());
+        }
+        if let Some(subagent) = &self.subagent {
+            all.insert("agent_id".to_owned(), subagent.id.as_str().into());
+            all.insert("agent_type".to_owned(), subagent.kind.as_str().into());
         }
         if let Value::Object(data) = data {
             all.extend(data);

@@ -153,6 +153,21 @@ pub const RETRY_WAIT_MAX: Duration = Duration::from_secs(120);
 /// Tools that run at once. The others of the same answer wait.
 pub const TOOLS_AT_ONCE_MAX: usize = 8;
 
+/// Subagents inside one another. One that starts another like itself ends here.
+pub const SUBAGENT_DEPTH_MAX: usize = 3;
+
+/// Subagents that run at once in a session: each holds a conversation and its transcript's file.
+pub const SUBAGENTS_AT_ONCE_MAX: usize = 32;
+
+/// Subagents of a session in all. Each leaves a transcript.
+pub const SUBAGENTS_MAX: usize = 1000;
+
+/// Bytes of a subagent's kind, which is part of every event that it fires.
+pub const SUBAGENT_KIND_BYTES_MAX: usize = 64;
+
+/// Bytes of the few words for what a subagent does: they are shown on one line.
+pub const SUBAGENT_DESCRIPTION_BYTES_MAX: usize = 1000;
+
 /// How often a program is told about the output of a hook that runs.
 pub const HOOK_PROGRESS_EVERY: Duration = Duration::from_secs(1);
 

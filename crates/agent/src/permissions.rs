@@ -145,7 +145,8 @@ impl Permissions {
             }
             CallVerdict::NoOpinion | CallVerdict::Allow | CallVerdict::Ask(_) => {}
         }
-        let only_reads = matches!(call.touches, Touches::Reads(_));
+        // A subagent changes nothing by itself: its own calls are judged in the same mode.
+        let only_reads = matches!(call.touches, Touches::Reads(_) | Touches::Subagent);
         if self.mode == PermissionMode::Plan && !only_reads {
             let reason = "nothing is changed in plan mode; only reading is permitted".to_owned();
             return judgement(PermissionLevel::Deny, None, reason);
@@ -172,6 +173,7 @@ impl Permissions {
         let (reads, changes) = match call.touches {
             Touches::Reads(path) => (path.starts_with(&self.workspace), false),
             Touches::Changes(path) => (false, path.starts_with(&self.workspace)),
+            Touches::Subagent => (true, false),
             Touches::Command(_) | Touches::Refused(_) | Touches::Other => (false, false),
         };
         let permits = match self.mode {

@@ -58,6 +58,8 @@ pub enum Touches {
     /// A path that the tool refuses, whatever the rules say: outside the workspace, or protected. The text
     /// says why.
     Refused(String),
+    /// It starts a subagent, whose own calls are judged one by one.
+    Subagent,
     /// Something else, such as a server's tool.
     Other,
 }

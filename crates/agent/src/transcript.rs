@@ -37,6 +37,13 @@ pub struct TranscriptFacts {
     pub cwd: String,
     /// The version of this program.
     pub version: String,
+    /// The id of the subagent whose transcript it is; `None` for the session's own agent.
+    pub agent_id: Option<String>,
+}
+
+/// Where the transcript of a subagent is: in a folder beside the session's own.
+pub fn subagent_path(of_session: &Path, agent_id: &str) -> PathBuf {
+    of_session.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"))
 }
 
 impl Transcript {
@@ -50,6 +57,11 @@ impl Transcript {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What every line says.
+    pub fn facts(&self) -> &TranscriptFacts {
+        &self.facts
     }
 
     /// A message of the user. With the results of calls, each of them has a line of its own, as scripts
@@ -84,16 +96,20 @@ impl Transcript {
 
     fn line(&mut self, kind: &str, more: Value, at: &str) -> io::Result<()> {
         self.lines += 1;
-        let id = uuid(&(&self.facts.session_id, "transcript", self.lines));
+        let facts = &self.facts;
+        let id = uuid(&(&facts.session_id, "transcript", self.lines, &facts.agent_id));
         let mut line = json!({
             "parentUuid": self.last_uuid,
-            "isSidechain": false,
+            "isSidechain": facts.agent_id.is_some(),
             "userType": "external",
-            "cwd": self.facts.cwd,
-            "sessionId": self.facts.session_id,
-            "version": self.facts.version,
+            "cwd": facts.cwd,
+            "sessionId": facts.session_id,
+            "version": facts.version,
             "type": kind,
         });
+        if let Some(agent_id) = &facts.agent_id {
+            line["agentId"] = agent_id.as_str().into();
+        }
         if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
             line.extend(more);
         }
@@ -146,6 +162,7 @@ mod tests {
             session_id: "session-1".to_owned(),
             cwd: "/srv/app".to_owned(),
             version: "1.0.0".to_owned(),
+            agent_id: None,
         }
     }
 
@@ -179,6 +196,19 @@ mod tests {
         assert_eq!(lines[1]["message"]["usage"]["output_tokens"], 2);
         assert_eq!(lines[1]["timestamp"], "T2");
         assert_eq!(lines[1]["sessionId"], "session-1");
+    }
+
+    #[test]
+    fn a_subagent_has_a_transcript_of_its_own_beside_the_sessions() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = subagent_path(&folder.path().join("s.1.jsonl"), "a7");
+        assert_eq!(path, folder.path().join("s.1/subagents/agent-a7.jsonl"));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+        let facts = TranscriptFacts { agent_id: Some("a7".to_owned()), ..facts() };
+        let mut transcript = Transcript::create(&path, facts).expect("created");
+        transcript.notice("hello", "T1").expect("written");
+        let line = &lines(&path)[0];
+        assert_eq!((&line["isSidechain"], &line["agentId"]), (&json!(true), &json!("a7")));
     }
 
     #[test]

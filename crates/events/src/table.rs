@@ -465,6 +465,7 @@ rows! {
     AGENT_START = EventSpec {
         aliases: &[claude("SubagentStart")],
         subject: Some("agent_type"),
+        fired_by: BUILT_IN,
         ..event("agent:start", "a subagent begins")
     },
     AGENT_STOP = EventSpec {
@@ -474,6 +475,7 @@ rows! {
         is_stop: true,
         subject: Some("agent_type"),
         fields: &["reason", "stop_hook_active", "agent_transcript_path", "last_assistant_message"],
+        fired_by: BUILT_IN,
         ..event("agent:stop", "a subagent is about to end")
     },
     AGENT_IDLE = EventSpec {

@@ -16,19 +16,18 @@ use crate::tool::ToolSpec;
 impl Life {
     /// Asks the model until it has answered, and adds its answer to the conversation.
     pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, AgentStatus> {
-        if self.turns >= self.agent.max_turns {
+        if !self.session.take_turn(self.agent.max_turns) {
             return Err(AgentStatus::MaxTurns);
         }
-        let mut attempt = 1;
-        let answer = loop {
-            match self.attempt(attempt).await? {
-                Ok(answer) => break answer,
-                Err(error) => self.wait_for_retry(error, attempt).await?,
+        let (answer, attempt) = match self.ask_until_answered().await {
+            Ok(answered) => answered,
+            Err(ended) => {
+                self.session.return_turn();
+                return Err(ended);
             }
-            attempt += 1;
         };
-        self.turns += 1;
-        self.usage.add(answer.usage);
+        self.totals.turns += 1;
+        self.totals.usage.add(answer.usage);
         let mut message = Message::assistant(answer.content.clone());
         if message.content.is_empty() {
             // No server accepts a message without content.
@@ -50,6 +49,18 @@ impl Life {
         let heeded = self.heed(observed);
         self.or_close_calls(&answer, heeded)?;
         Ok(answer)
+    }
+
+    /// Makes attempts until the model has answered; the answer, and which attempt it was.
+    async fn ask_until_answered(&mut self) -> Result<(ModelAnswer, u32), AgentStatus> {
+        let mut attempt = 1;
+        loop {
+            match self.attempt(attempt).await? {
+                Ok(answer) => return Ok((answer, attempt)),
+                Err(error) => self.wait_for_retry(error, attempt).await?,
+            }
+            attempt += 1;
+        }
     }
 
     /// One request.
@@ -74,13 +85,13 @@ impl Life {
             let message = &Message::user(placed);
             self.agent.audience.see(AgentNews::UserMessage { message, results: &[] });
         }
-        let request = self.turns + 1;
+        let request = self.totals.turns + 1;
         self.record(TurnEvent::RequestSending {
             request,
             attempt,
             model: model.name().to_owned(),
             messages: self.conversation.messages().len(),
-            agent_id: None,
+            agent_id: self.agent_id(),
         })?;
         let began = Instant::now();
         let sent = self.send(attempt).await;
@@ -92,7 +103,7 @@ impl Life {
             }
         };
         let duration_ms = milliseconds(began.elapsed());
-        let agent_id = None;
+        let agent_id = self.agent_id();
         let ended =
             TurnEvent::RequestEnded { request, attempt, usage, error, duration_ms, agent_id };
         let recorded = self.record(ended);

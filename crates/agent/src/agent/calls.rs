@@ -81,6 +81,7 @@ impl Life {
 
     /// Runs the calls of an answer and adds their results to the conversation.
     pub(super) async fn run_calls(&mut self, calls: Vec<ModelCall>) -> Result<(), AgentStatus> {
+        self.calls_made += calls.len();
         let mut planned = Vec::new();
         let mut ended = None;
         for mut call in calls {
@@ -99,7 +100,7 @@ impl Life {
                 }
                 Ok(Err(denial)) => {
                     let result = call.result(None, Some(denial.clone()));
-                    self.denials.push(result.clone());
+                    self.totals.denials.push(result.clone());
                     planned.push(Planned::Answered(result, denial));
                 }
                 Err(end) => {
@@ -112,7 +113,7 @@ impl Life {
         for plan in &planned {
             if let Planned::Granted(call, _) = plan
                 && ended.is_none()
-                && let Err(failed) = self.record(call.starting())
+                && let Err(failed) = self.record(call.starting(self.agent_id()))
             {
                 ended = Some(failed);
             }
@@ -126,14 +127,14 @@ impl Life {
                 }
             }
         }
-        let mut running = RunningTools::start(planned, &self.cancel);
+        let mut running = RunningTools::start(planned, &self.session.cancel);
         let mut results = Vec::new();
         let mut blocks = Vec::new();
         while let Some((mut result, end)) = running.next().await {
             let end = match end {
                 Ok(end) => end,
                 Err(text) => {
-                    let recorded = self.record(ended_call(&result));
+                    let recorded = self.record(ended_call(&result, self.agent_id()));
                     ended = ended.or(recorded.err());
                     blocks.push(error_block(&result.id, &text));
                     results.push(result);
@@ -149,7 +150,7 @@ impl Life {
             }
             self.conversation.add_contexts(answered.said.contexts);
             blocks.push(result_block(&result.id, &end, answered.updated_output));
-            let recorded = self.record(ended_call(&result));
+            let recorded = self.record(ended_call(&result, self.agent_id()));
             ended = ended.or(recorded.err());
             if let Some(reason) = answered.end {
                 ended.get_or_insert(AgentStatus::EndedByHook(reason));
@@ -157,8 +158,8 @@ impl Life {
             results.push(result);
         }
         let added = self.add_user_message(blocks, &results).await;
-        if self.cancel.is_cancelled() {
-            return Err(AgentStatus::Interrupted);
+        if self.session.cancel.is_cancelled() {
+            return Err(self.session.cut_off());
         }
         ended.map_or(added, Err)
     }
@@ -282,6 +283,14 @@ impl Life {
         if !self.agent.user.is_there() {
             return Ok(deny(format!("{}; no one can be asked here", judged.reason)));
         }
+        // One question at a time, also of several agents.
+        let session = Arc::clone(&self.session);
+        let _asking = self.unless_cancelled(session.questions.lock()).await?;
+        // Rules may have changed while others were asked.
+        let again = self.judge(tool, call, &CallVerdict::NoOpinion);
+        if again.level == PermissionLevel::Deny {
+            return Ok(again);
+        }
         let message = format!("May {} run? {}", call.tool, judged.reason);
         let shown = self.agent.hooks.notification("permission_prompt", "Permission", &message);
         let observed = self.unless_cancelled(shown).await?;
@@ -291,11 +300,15 @@ impl Life {
             tool: call.tool.clone(),
             what: call_in_words(&call.input),
             reason: shortened(&judged.reason),
-            agent_id: None,
+            agent_id: self.agent_id(),
         })?;
         let user = Arc::clone(&self.agent.user);
-        let question =
-            CallQuestion { tool: &call.tool, input: &call.input, reason: &judged.reason };
+        let question = CallQuestion {
+            tool: &call.tool,
+            input: &call.input,
+            reason: &judged.reason,
+            subagent: self.agent.hooks.subagent().map(|facts| &**facts),
+        };
         let reply = self.unless_cancelled(user.may_run(question)).await?;
         let words = match &reply {
             Some(UserReply::No(words)) => words.as_deref().map(shortened),
@@ -305,7 +318,7 @@ impl Life {
             call: call.id.clone(),
             allowed: reply == Some(UserReply::Yes),
             words,
-            agent_id: None,
+            agent_id: self.agent_id(),
         })?;
         Ok(match reply {
             Some(UserReply::Yes) => allow("the user permits it".to_owned()),
@@ -338,12 +351,12 @@ impl ModelCall {
         }
     }
 
-    fn starting(&self) -> TurnEvent {
+    fn starting(&self, agent_id: Option<String>) -> TurnEvent {
         TurnEvent::CallStarting {
             call: self.id.clone(),
             tool: self.tool.clone(),
             what: call_in_words(&self.input),
-            agent_id: None,
+            agent_id,
         }
     }
 
@@ -366,7 +379,7 @@ impl ModelCall {
 }
 
 /// How a call ended, for the journal.
-fn ended_call(result: &CallResult) -> TurnEvent {
+fn ended_call(result: &CallResult, agent_id: Option<String>) -> TurnEvent {
     let (outcome, reason, took) = match (&result.end, &result.denied) {
         (Some(ToolEnd::Ran { took, .. }), _) => (CallOutcome::Ran, None, *took),
         (Some(ToolEnd::Failed { error, is_interrupt, took }), _) => {
@@ -384,7 +397,7 @@ fn ended_call(result: &CallResult) -> TurnEvent {
         outcome,
         reason,
         duration_ms: milliseconds(took),
-        agent_id: None,
+        agent_id,
     }
 }
 

@@ -134,7 +134,7 @@ impl PermissionRule {
                 (Content::Any, Touches::Reads(path) | Touches::Changes(path)) => {
                     path.starts_with(input.workspace)
                 }
-                (Content::Any, Touches::Command(_) | Touches::Other) => true,
+                (Content::Any, Touches::Command(_) | Touches::Subagent | Touches::Other) => true,
                 (Content::Command(pattern), Touches::Command(command)) => {
                     pattern.surely_matches(command)
                 }

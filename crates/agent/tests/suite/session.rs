@@ -7,7 +7,7 @@ use hookwright_agent::agent::{
     AgentEnd, AgentNews, AgentStart, AgentStatus, AskUser, Audience, BuiltInAgent, CallQuestion,
     UserReply,
 };
-use hookwright_agent::hooks::{AgentHooks, SessionFacts};
+use hookwright_agent::hooks::{AgentHooks, SessionFacts, SubagentFacts};
 use hookwright_agent::journal::{AgentJournal, NoJournal};
 use hookwright_agent::message::{Block, Message, Role};
 use hookwright_agent::model::scripted::ScriptedModel;
@@ -72,6 +72,8 @@ impl AskUser for User {
 struct Kept {
     messages: Arc<Mutex<Vec<Message>>>,
     told: Arc<Mutex<Vec<String>>>,
+    /// Its subagents.
+    below: Arc<Mutex<Vec<(SubagentFacts, Kept)>>>,
 }
 
 impl Audience for Kept {
@@ -85,6 +87,12 @@ impl Audience for Kept {
             }
             AgentNews::Stream(_) | AgentNews::Retry { .. } => {}
         }
+    }
+
+    fn for_subagent(&self, subagent: &Arc<SubagentFacts>) -> Arc<dyn Audience> {
+        let kept = Kept { told: Arc::clone(&self.told), ..Kept::default() };
+        self.below.lock().unwrap().push(((**subagent).clone(), kept.clone()));
+        Arc::new(kept)
     }
 }
 
@@ -145,6 +153,7 @@ impl Session {
             audience: Arc::new(kept.clone()),
             journal: Arc::new(NoJournal),
             system: "You are an agent.".into(),
+            subagents: false,
             max_turns: 10,
             max_tokens: 100,
         };

@@ -12,6 +12,8 @@
 //! `record NAME [VARIABLE…]` appends what it reads, and these variables, to `~/hooks.jsonl`.
 
 mod normal;
+mod requests;
+mod subagents;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,10 +27,12 @@ use std::time::{Duration, Instant};
 use hookwright_model_server::{Manner, ModelScript, ModelServer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use similar::TextDiff;
 
 use self::normal::Normal;
+use self::requests::requests;
+use self::subagents::SubagentTranscripts;
 use crate::support::Sandbox;
 
 /// The key that the agent has. It must not appear anywhere.
@@ -100,6 +104,7 @@ enum Part {
     Stderr,
     Hooks,
     Transcript,
+    Subagents,
     Files,
 }
 
@@ -108,8 +113,15 @@ fn yes() -> bool {
 }
 
 impl Part {
-    const ALL: [Self; 6] =
-        [Self::Requests, Self::Stdout, Self::Stderr, Self::Hooks, Self::Transcript, Self::Files];
+    const ALL: [Self; 7] = [
+        Self::Requests,
+        Self::Stdout,
+        Self::Stderr,
+        Self::Hooks,
+        Self::Transcript,
+        Self::Subagents,
+        Self::Files,
+    ];
 
     fn file(self) -> &'static str {
         match self {
@@ -118,6 +130,7 @@ impl Part {
             Part::Stderr => "stderr",
             Part::Hooks => "hooks.jsonl",
             Part::Transcript => "transcript.jsonl",
+            Part::Subagents => "subagents.jsonl",
             Part::Files => "files",
         }
     }
@@ -192,10 +205,15 @@ fn run(folder: &Path) -> Result<(), String> {
     let (code, stdout, stderr) = agent(&sandbox, &scenario)?;
     let transcript = transcript(&sandbox)?;
     let session = transcript.as_ref().map(|(session, _)| session.clone());
+    let subagents = match &session {
+        Some(session) => SubagentTranscripts::read(&transcripts(&sandbox).join(session))?,
+        None => SubagentTranscripts::default(),
+    };
     let normal = Normal {
         home: home(&sandbox).display().to_string(),
         session,
         server: server.url(),
+        agents: subagents.ids(),
         stream_events: scenario.stream_events,
     };
     let recorded = fs::read_to_string(home(&sandbox).join("hooks.jsonl")).unwrap_or_default();
@@ -213,6 +231,7 @@ fn run(folder: &Path) -> Result<(), String> {
         Part::Transcript => {
             Ok(transcript.as_ref().map_or_else(String::new, |(_, text)| normal.lines(text)))
         }
+        Part::Subagents => Ok(normal.lines(&subagents.text())),
         Part::Files => Ok(normal.text(&changed_files(folder, &sandbox))),
     };
     let mut parts = vec![("exit_code", format!("{code}\n"))];
@@ -360,74 +379,30 @@ fn signal(id: u32, signal: Signal) {
     let _ = kill_process(id, signal);
 }
 
-/// The session's id and its transcript, whose lines are whole.
-fn transcript(sandbox: &Sandbox) -> Result<Option<(String, String)>, String> {
-    let folder = home(sandbox).join(".local/state/hookwright/transcripts");
-    let Ok(files) = fs::read_dir(folder) else { return Ok(None) };
-    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    let [file] = &files[..] else { return Err(format!("{} transcripts", files.len())) };
-    let text = fs::read_to_string(file).map_err(|error| format!("transcript: {error}"))?;
+fn transcripts(sandbox: &Sandbox) -> PathBuf {
+    home(sandbox).join(".local/state/hookwright/transcripts")
+}
+
+/// Checks that every line of a transcript is whole.
+fn check_lines(text: &str) -> Result<(), String> {
     if !text.is_empty() && !text.ends_with('\n') {
-        return Err("the last line of the transcript is half".to_owned());
+        return Err("the last line of a transcript is half".to_owned());
     }
     for line in text.lines() {
         serde_json::from_str::<Value>(line).map_err(|error| format!("transcript: {error}"))?;
     }
+    Ok(())
+}
+
+/// The session's id and its transcript, whose lines are whole.
+fn transcript(sandbox: &Sandbox) -> Result<Option<(String, String)>, String> {
+    let Ok(files) = fs::read_dir(transcripts(sandbox)) else { return Ok(None) };
+    let files = files.map(|file| file.unwrap().path());
+    let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+    let [file] = &files[..] else { return Err(format!("{} transcripts", files.len())) };
+    let text = fs::read_to_string(file).map_err(|error| format!("transcript: {error}"))?;
+    check_lines(&text)?;
     Ok(Some((file.file_stem().unwrap().to_string_lossy().into_owned(), text)))
-}
-
-/// What each request had that the one before did not have. What comes before that must be the same, so that
-/// the server's cache holds.
-fn requests(server: &ModelServer) -> Result<String, String> {
-    let received = server.requests();
-    let Some(first) = received.first() else { return Ok(String::new()) };
-    let mut shown = Vec::new();
-    let mut before: Vec<Value> = Vec::new();
-    for (number, request) in received.iter().enumerate() {
-        let body = &request.body;
-        for same in ["system", "tools", "model"] {
-            if body[same] != first.body[same] {
-                return Err(format!("request {}: `{same}` has changed", number + 1));
-            }
-        }
-        let mut messages = body["messages"].clone();
-        if without_marks(&mut messages) == 0 {
-            return Err(format!("request {}: nothing is marked for the cache", number + 1));
-        }
-        let messages = messages.as_array().cloned().unwrap_or_default();
-        let same = before.iter().zip(&messages).take_while(|(old, new)| old == new).count();
-        if same < before.len() && !is_longer(&before, &messages, same) {
-            return Err(format!("request {}: a message that was sent has changed", number + 1));
-        }
-        let mut entry = json!({ "new_messages": messages[same..] });
-        if number == 0 {
-            entry["model"] = body["model"].clone();
-            let tools = body["tools"].as_array().into_iter().flatten();
-            entry["tools"] = tools.map(|tool| tool["name"].clone()).collect();
-        }
-        shown.push(entry);
-        before = messages;
-    }
-    Ok(format!("{}\n", serde_json::to_string_pretty(&shown).unwrap()))
-}
-
-/// Whether the last message that was sent before only has more blocks now.
-fn is_longer(before: &[Value], now: &[Value], same: usize) -> bool {
-    let blocks = |messages: &[Value]| messages.get(same)?["content"].as_array().cloned();
-    let (Some(old), Some(new)) = (blocks(before), blocks(now)) else { return false };
-    same + 1 == before.len() && new.starts_with(&old)
-}
-
-/// Removes the marks for the cache and counts them.
-fn without_marks(value: &mut Value) -> usize {
-    match value {
-        Value::Object(fields) => {
-            let here = usize::from(fields.remove("cache_control").is_some());
-            here + fields.values_mut().map(without_marks).sum::<usize>()
-        }
-        Value::Array(items) => items.iter_mut().map(without_marks).sum(),
-        _ => 0,
-    }
 }
 
 /// Files of the project that are not as the scenario has them.

@@ -26,7 +26,7 @@ use hookwright_engine::{Engine, Interest, Secrets};
 use hookwright_pipeline::session_id;
 
 use super::files_at_start::FilesAtStart;
-use super::output::{AgentOutput, StreamFacts};
+use super::output::{AgentOutput, StreamFacts, new_transcript};
 use super::terminal_user::TerminalUser;
 use super::{AgentArguments, OutputFormat};
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
@@ -35,6 +35,7 @@ use crate::exit_code;
 use crate::host::{EngineOptions, MayRun, ProjectHooks};
 use crate::screen::Screen;
 use crate::state;
+use crate::tasks;
 use crate::user_folders::UserFolders;
 
 /// Variables that hold keys of models. Tools and hooks do not get them.
@@ -64,6 +65,10 @@ impl AssembledAgent {
     ) -> Result<Result<Self, u8>, Failure> {
         let given = process_environment();
         let environment = Environment::new(without_keys(&given));
+        let environment = match std::env::current_exe() {
+            Ok(program) => environment.with(tasks::PROGRAM, program),
+            Err(_) => environment,
+        };
         let read = || -> Result<ProjectHooks, Failure> {
             let found = ConfigFiles::find(&arguments.options)?;
             Ok(ProjectHooks::read(found, environment.clone(), MayRun::TrustedFiles))
@@ -98,12 +103,13 @@ impl AssembledAgent {
             cwd: cwd.clone(),
             permission_mode: permissions.mode.name().to_owned(),
         };
+        let task = Some("task".to_owned());
         let stream_facts = StreamFacts {
             session_id,
             cwd,
             model: model.name().to_owned(),
             permission_mode: permissions.mode.name(),
-            tools: tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+            tools: tools.iter().map(|tool| tool.spec().name.clone()).chain(task).collect(),
             transcript_path,
         };
         let engine = hooks.engine(EngineOptions::default());
@@ -124,6 +130,7 @@ impl AssembledAgent {
             audience: Arc::new(output.clone()),
             journal: Arc::new(hookwright_agent::journal::NoJournal),
             system: SYSTEM.into(),
+            subagents: true,
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,
         };
@@ -224,13 +231,11 @@ fn tools(
 
 fn transcript(path: &Path, session_id: &str, cwd: &str) -> Result<Transcript, Failure> {
     let failed = |cause| AgentFailure::Transcript { path: path.to_owned(), cause };
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
     let facts = TranscriptFacts {
         session_id: session_id.to_owned(),
         cwd: cwd.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        agent_id: None,
     };
-    Ok(Transcript::create(path, facts).map_err(failed)?)
+    Ok(new_transcript(path, facts).map_err(failed)?)
 }

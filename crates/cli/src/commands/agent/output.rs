@@ -4,7 +4,9 @@
 //! Nothing that a model, a tool or a hook wrote reaches a terminal raw. In `stream-json` lines are
 //! handed to a thread of their own: a reader that is slow or gone holds up no hook.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -12,8 +14,9 @@ use std::time::Instant;
 
 use hookwright_agent::agent::{AgentEnd, AgentNews, AgentStatus, Audience};
 use hookwright_agent::hook_stream::HookStream;
+use hookwright_agent::hooks::SubagentFacts;
 use hookwright_agent::tool::ToolEnd;
-use hookwright_agent::transcript::{Transcript, assistant_message};
+use hookwright_agent::transcript::{Transcript, TranscriptFacts, assistant_message};
 use hookwright_engine::ports::Clock;
 use hookwright_events::RunEvent;
 use serde_json::{Value, json};
@@ -42,6 +45,15 @@ pub(super) struct StreamFacts {
 #[derive(Clone)]
 pub(super) struct AgentOutput {
     shared: Arc<Mutex<OutputState>>,
+    /// The subagent whose news it is shown; `None` for the session's own agent.
+    subagent: Option<Arc<SubagentOutput>>,
+}
+
+/// What leaves of a subagent: the same stream, and a transcript of its own.
+struct SubagentOutput {
+    facts: Arc<SubagentFacts>,
+    /// `None` if it could not be created, or a line could not be written.
+    transcript: Mutex<Option<Transcript>>,
 }
 
 struct OutputState {
@@ -88,7 +100,7 @@ impl AgentOutput {
             began,
             messages,
         };
-        Self { shared: Arc::new(Mutex::new(shared)) }
+        Self { shared: Arc::new(Mutex::new(shared)), subagent: None }
     }
 
     fn shared(&self) -> std::sync::MutexGuard<'_, OutputState> {
@@ -167,11 +179,15 @@ impl OutputState {
             && !std::mem::replace(&mut self.transcript_failed, true)
         {
             let place = self.transcript.path().display().to_string();
-            Screen.talk(&format!(
-                "warning: {}: the transcript cannot be written, and lacks lines: {error}\n",
-                visible(&place)
-            ));
+            self.transcript_lacks_lines(&place, &error);
         }
+    }
+
+    fn transcript_lacks_lines(&mut self, place: &str, error: &io::Error) {
+        Screen.talk(&format!(
+            "warning: {}: the transcript cannot be written, and lacks lines: {error}\n",
+            visible(place)
+        ));
     }
 
     fn result(&self, end: &AgentEnd) -> Value {
@@ -219,62 +235,137 @@ impl OutputState {
     }
 }
 
+impl AgentOutput {
+    /// Prints a message of this agent.
+    fn emit(&self, shared: &mut OutputState, mut message: Value) {
+        if let Some(subagent) = &self.subagent {
+            message["parent_tool_use_id"] = subagent.facts.call.as_str().into();
+        }
+        shared.emit(message);
+    }
+
+    /// Writes to the transcript of this agent.
+    fn record(
+        &self,
+        shared: &mut OutputState,
+        write: impl FnOnce(&mut Transcript, &str) -> io::Result<()>,
+    ) {
+        let Some(subagent) = &self.subagent else { return shared.record(write) };
+        let mut transcript = subagent.transcript();
+        let now = shared.clock.now();
+        if let Some(Err(error)) = transcript.as_mut().map(|transcript| write(transcript, &now)) {
+            *transcript = None;
+            shared.transcript_lacks_lines(&subagent.facts.transcript_path, &error);
+        }
+    }
+
+    /// Shows a line to the user, with the subagent that it is about.
+    fn talk(&self, shared: &mut OutputState, text: &str) {
+        match &self.subagent {
+            None => shared.talk(text),
+            Some(subagent) => shared.talk(&format!("[{}] {text}", subagent.facts.kind)),
+        }
+    }
+}
+
+impl SubagentOutput {
+    fn transcript(&self) -> std::sync::MutexGuard<'_, Option<Transcript>> {
+        self.transcript.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Audience for AgentOutput {
     fn see(&self, news: AgentNews<'_>) {
-        let mut shared = self.shared();
+        let shared = &mut *self.shared();
         match news {
             AgentNews::Stream(event) => {
-                shared.emit(json!({ "type": "stream_event", "event": event }))
+                self.emit(shared, json!({ "type": "stream_event", "event": event }))
             }
             AgentNews::Answer { answer, message } => {
-                shared.emit(json!({
-                    "type": "assistant", "message": assistant_message(answer, message),
-                    "parent_tool_use_id": null,
-                }));
-                shared.record(|transcript, at| transcript.assistant(answer, message, at));
+                let content = assistant_message(answer, message);
+                let news = json!({
+                    "type": "assistant", "message": content, "parent_tool_use_id": null,
+                });
+                self.emit(shared, news);
+                self.record(shared, |transcript, at| transcript.assistant(answer, message, at));
             }
             AgentNews::UserMessage { message, results } => {
-                shared.emit(json!({
-                    "type": "user", "message": message, "parent_tool_use_id": null,
-                }));
-                shared.record(|transcript, at| transcript.user(message, results, at));
+                let news =
+                    json!({ "type": "user", "message": message, "parent_tool_use_id": null });
+                self.emit(shared, news);
+                self.record(shared, |transcript, at| transcript.user(message, results, at));
                 if shared.format == OutputFormat::Text {
                     for result in results.iter().filter(|result| !result.is_suppressed) {
-                        shared.talk(&one_line(result));
+                        self.talk(shared, &one_line(result));
                     }
                 }
                 shared.compare_files();
             }
             AgentNews::HookMessage(text) => {
-                shared.emit(json!({
+                let news = json!({
                     "type": "system", "subtype": "informational", "content": text,
                     "level": "notice",
-                }));
-                shared.record(|transcript, at| transcript.notice(text, at));
-                shared.talk(text);
+                });
+                self.emit(shared, news);
+                self.record(shared, |transcript, at| transcript.notice(text, at));
+                self.talk(shared, text);
             }
-            AgentNews::Notice(text) => shared.notice(text),
+            AgentNews::Notice(text) => {
+                let news = json!({
+                    "type": "system", "subtype": "informational", "content": text,
+                    "level": "warning",
+                });
+                self.emit(shared, news);
+                self.record(shared, |transcript, at| transcript.notice(text, at));
+                self.talk(shared, &format!("note: {text}"));
+            }
             AgentNews::Retry { error, attempt, after } => {
                 let text = format!(
                     "attempt {attempt} failed: {}; the next one comes in {:.1} s",
                     error.reason,
                     after.as_secs_f64()
                 );
-                shared.emit(json!({
+                let news = json!({
                     "type": "system", "subtype": "api_retry", "attempt": attempt,
                     "retry_delay_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
                     "error_status": error.status, "error": error.reason,
-                }));
-                shared.talk(&text);
+                });
+                self.emit(shared, news);
+                self.talk(shared, &text);
             }
         }
     }
+
+    fn for_subagent(&self, facts: &Arc<SubagentFacts>) -> Arc<dyn Audience> {
+        let mut shared = self.shared();
+        let of_session = shared.transcript.facts().clone();
+        let transcript_facts = TranscriptFacts { agent_id: Some(facts.id.clone()), ..of_session };
+        let transcript = match new_transcript(Path::new(&facts.transcript_path), transcript_facts) {
+            Ok(transcript) => Some(transcript),
+            Err(error) => {
+                shared.transcript_lacks_lines(&facts.transcript_path, &error);
+                None
+            }
+        };
+        let subagent =
+            SubagentOutput { facts: Arc::clone(facts), transcript: Mutex::new(transcript) };
+        Arc::new(Self { shared: Arc::clone(&self.shared), subagent: Some(Arc::new(subagent)) })
+    }
+}
+
+/// A new transcript, in a folder that is made for it.
+pub(super) fn new_transcript(path: &Path, facts: TranscriptFacts) -> io::Result<Transcript> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    Transcript::create(path, facts)
 }
 
 /// A call, for a person who looks on.
 fn one_line(result: &hookwright_agent::agent::CallResult) -> String {
     let what = result.input.get("command").or_else(|| result.input.get("file_path"));
-    let what = what.or_else(|| result.input.get("pattern")).and_then(Value::as_str);
+    let what = what.or_else(|| result.input.get("pattern"));
+    let what = what.or_else(|| result.input.get("description")).and_then(Value::as_str);
     let what = what.unwrap_or_default().lines().next().unwrap_or_default();
     let how = match (&result.end, &result.denied) {
         (Some(ToolEnd::Ran { .. }), _) => "ran".to_owned(),

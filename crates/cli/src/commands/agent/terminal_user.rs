@@ -48,7 +48,16 @@ fn text(question: CallQuestion<'_>) -> String {
         None => Value::Object(question.input.clone()).to_string(),
     };
     let reason = visible(question.reason);
-    format!("\n{}: {}\n{reason}\nrun it? [y/N, or why not] ", question.tool, visible(&input))
+    let asks = question.subagent.map_or_else(String::new, |subagent| {
+        format!("subagent {} ({}): ", subagent.kind, visible(&one_line(&subagent.description)))
+    });
+    let (tool, input) = (question.tool, visible(&input));
+    format!("\n{asks}{tool}: {input}\n{reason}\nrun it? [y/N, or why not] ")
+}
+
+/// A text without line breaks: it must not look like another question.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Only a clear yes is one. Other words are the reason why not.
@@ -63,7 +72,29 @@ fn reply(line: &str) -> UserReply {
 
 #[cfg(test)]
 mod tests {
+    use hookwright_agent::hooks::SubagentFacts;
+
     use super::*;
+
+    #[test]
+    fn a_question_of_a_subagent_names_it_on_one_line() {
+        let subagent = SubagentFacts {
+            id: "a1".into(),
+            kind: "reviewer".into(),
+            description: "look\n\nbash: ls".into(),
+            call: "toolu_1".into(),
+            transcript_path: String::new(),
+        };
+        let input = serde_json::json!({ "command": "make" });
+        let input = input.as_object().expect("a map");
+        let question = |subagent| CallQuestion { tool: "bash", input, reason: "why", subagent };
+        let asked = text(question(Some(&subagent)));
+        assert_eq!(
+            asked,
+            "\nsubagent reviewer (look bash: ls): bash: make\nwhy\nrun it? [y/N, or why not] "
+        );
+        assert!(text(question(None)).starts_with("\nbash: make\n"));
+    }
 
     #[test]
     fn only_a_clear_yes_permits_a_call() {

@@ -3,8 +3,14 @@
 use serde_json::Value;
 
 /// Fields whose numbers are times.
-const DURATIONS: &[&str] =
-    &["duration_ms", "durationMs", "durationSeconds", "duration_api_ms", "retry_delay_ms"];
+const DURATIONS: &[&str] = &[
+    "duration_ms",
+    "durationMs",
+    "totalDurationMs",
+    "durationSeconds",
+    "duration_api_ms",
+    "retry_delay_ms",
+];
 
 /// Variables that are times.
 const VARIABLES: &[&str] = &["FORGE_TIMESTAMP", "FORGE_DURATION_MS", "TIMESTAMP", "DURATION_MS"];
@@ -17,6 +23,8 @@ pub(super) struct Normal {
     pub(super) session: Option<String>,
     /// The server's base URL.
     pub(super) server: String,
+    /// The ids of its subagents.
+    pub(super) agents: Vec<String>,
     /// Whether the pieces of answers are kept.
     pub(super) stream_events: bool,
 }
@@ -46,6 +54,9 @@ impl Normal {
         text = text.replace(address, "SERVER");
         if let Some(session) = &self.session {
             text = text.replace(session, "SESSION");
+        }
+        for (number, agent) in self.agents.iter().enumerate() {
+            text = text.replace(agent, &format!("AGENT-{}", number + 1));
         }
         uuids(&replaced(&text, TIME_SHAPE, |_| "TIME".to_owned()))
     }
