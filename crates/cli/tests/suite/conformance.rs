@@ -8,6 +8,7 @@
 //! So a row cannot outlive its test: a statement with neither a test nor a decision is a fault, and
 //! so is a comment above something that is no test.
 
+mod modules;
 mod proofs;
 mod statements;
 

@@ -6,11 +6,14 @@
 //! | a case of a dialect, a scenario of the agent | a line `Conformance: ID, ID` behind the first line of `about.md` |
 //! | an example | a line `# Conformance: ID, ID` in `hookwright.test.yaml` |
 //!
-//! Only a function with `#[test]` (or `#[tokio::test]`) that is not ignored counts.
+//! Only a function with `#[test]` (or `#[tokio::test]`) counts that is not ignored and whose file is part
+//! of its crate.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::modules::is_compiled;
 
 /// Begins a line that names ids.
 const MARK: &str = "Conformance:";
@@ -59,7 +62,12 @@ pub(super) fn find(root: &Path) -> FoundProofs {
     let mut found = FoundProofs::default();
     for path in rust_files(&root.join("crates")) {
         let text = fs::read_to_string(&path).expect("sources can be read");
-        found.read_rust(path.strip_prefix(root).expect("below the root"), &text);
+        let (shown, before) = (path.strip_prefix(root).expect("below the root"), found.count());
+        found.read_rust(shown, &text);
+        if found.count() > before && !is_compiled(&path) {
+            let fault = "no `mod` line leads to this file, so its tests do not run";
+            found.faults.push(format!("{}: {fault}", shown.display()));
+        }
     }
     for (folder, file, kind) in FOLDERS {
         for entry in sorted_entries(&root.join(folder)).into_iter().filter(|path| path.is_dir()) {
@@ -101,6 +109,11 @@ impl FoundProofs {
                 )),
             }
         }
+    }
+
+    /// How many tests prove something, each counted for every statement.
+    fn count(&self) -> usize {
+        self.proofs.values().map(Vec::len).sum()
     }
 
     /// Reads the text of one folder.
