@@ -14,6 +14,7 @@ mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use self::proofs::{FoundProofs, Proof};
@@ -29,8 +30,25 @@ fn every_statement_has_a_test_or_a_decision_and_the_page_shows_which() {
     let systems = statements::read(&repository().join("docs/conformance.yaml"));
     let found = proofs::find(repository());
     let faults = faults(&systems, &found, &|page| repository().join(DECISIONS).join(page).exists());
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-    up_to_date(&repository().join("docs/conformance.md"), &page(&systems, &found.proofs));
+    assert!(faults.is_empty(), "faults: {}\n{}", faults.len(), faults.join("\n"));
+    let (path, wanted) = (repository().join("docs/conformance.md"), page(&systems, &found.proofs));
+    if std::env::var_os("HOOKWRIGHT_UPDATE").is_none() {
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        let changed = changed_lines(&written, &wanted);
+        assert!(changed.is_empty(), "the page is stale; HOOKWRIGHT_UPDATE=1 writes it\n{changed}");
+    }
+    up_to_date(&path, &wanted);
+}
+
+/// The lines that only one of two pages has, with a sign in front. A whole page would be too long to
+/// read.
+fn changed_lines(written: &str, wanted: &str) -> String {
+    let missing = |from: &str, line: &str| !from.lines().any(|other| other == line);
+    let old =
+        written.lines().filter(|line| missing(wanted, line)).map(|line| format!("- {line}\n"));
+    let new =
+        wanted.lines().filter(|line| missing(written, line)).map(|line| format!("+ {line}\n"));
+    old.chain(new).collect()
 }
 
 /// Everything that is wrong with statements and proofs, each with what to do about it.
@@ -214,6 +232,12 @@ mod rules {
                 "| sys-002 | It flies. **Different here:** It walks. ([decision 001](decisions/001-x.md)) | [`a`](../x.rs) |",
             ]
         );
+    }
+
+    #[test]
+    fn of_a_stale_page_the_changed_lines_are_shown() {
+        assert_eq!(changed_lines("a\nb\nc\n", "a\nd\nc\n"), "- b\n+ d\n");
+        assert_eq!(changed_lines("a\n", "a\n"), "");
     }
 
     #[test]
