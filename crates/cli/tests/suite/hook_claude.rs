@@ -116,6 +116,7 @@ fn without_any_file_nothing_is_said_and_nothing_is_kept() {
     assert!(!sandbox.path("../.local").exists());
 }
 
+// Conformance: claude-code-061
 #[test]
 fn a_block_is_said_in_the_words_of_its_event() {
     let sandbox = trusted("hooks: {'*': [{await: true, command: 'echo no >&2; exit 2'}]}");
