@@ -9,12 +9,38 @@
 //! | `capabilities.rs` | what each event can carry back, and how long the host waits |
 //! | `settings.rs` | its settings: their paths, which of them call us, and how to install a call |
 //!
+//! What several hosts share is beside the folders:
+//!
+//! | part | contains |
+//! |---|---|
+//! | `capability` | the types of the tables, and the tables of the documentation |
+//! | `payload` | the fields of a payload, and the checks that every event has to pass |
+//! | `claude_events` | events under Claude Code's names, as several agents send them |
+//! | `tool_fields` | our names for the input of tools, beside the host's own |
+//! | `patch` | the files that a patch touches |
+//! | `plan` | what a reply must say: the next safer thing for what an event cannot carry |
+//! | `settings_calls` | entries of settings that call us |
+//! | `connection` | the same for `check` and `run` |
+//! | `host_file` | the files that make a host call us |
+//!
 //! Each host is one line of [`all`]. A system whose files we read is something else (`formats.rs`);
 //! a host with such files shares its event names with them.
 
 mod capability;
 pub mod claude;
+mod claude_events;
+pub mod codex;
 mod connection;
+pub mod copilot;
+pub mod droid;
+mod host_file;
+mod limits;
+mod patch;
+mod payload;
+mod plan;
+pub mod qwen;
+mod settings_calls;
+mod tool_fields;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -26,11 +52,13 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::table::EVENTS;
 use hookwright_events::{Decision, Event, EventName, EventSpec, Power};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::sender::OtherAgentsEvent;
 use crate::{Location, Whereabouts};
-pub use capability::{Capability, Deny, capability_table};
+pub use capability::{Capability, Deny, Inject, Rewrite, capability_table, host_matrix};
 pub use connection::{Connection, connections};
+pub use host_file::HostFile;
 
 /// An agent that runs our hooks. Every function is pure; `cli` does the IO.
 pub trait Host: fmt::Debug + Sync {
@@ -53,8 +81,19 @@ pub trait Host: fmt::Debug + Sync {
     /// that it can, and the user is told.
     fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply;
 
+    /// The reply to input that is not an event, and so may be one that a guard checks.
+    fn refuse_unread(&self, reason: &str) -> HostReply {
+        HostReply::deny_to_any_host(reason)
+    }
+
+    /// What each of its events can carry back, in its order.
+    fn capabilities(&self) -> &'static [Capability];
+
     /// What an event can carry back.
-    fn capability(&self, event: &EventName) -> Capability;
+    fn capability(&self, event: &EventName) -> Capability {
+        let known = self.capabilities().iter().find(|known| known.native == event.as_str());
+        known.copied().unwrap_or_else(|| Capability::unknown(event))
+    }
 
     /// The host's default timeout of a hook at this event.
     fn patience(&self, event: &EventName) -> Duration;
@@ -67,7 +106,9 @@ pub trait Host: fmt::Debug + Sync {
     }
 
     /// Whether it calls its hooks at this event.
-    fn sends(&self, event: &EventSpec) -> bool;
+    fn sends(&self, event: &EventSpec) -> bool {
+        self.capabilities().iter().any(|known| known.native == event.name)
+    }
 
     /// The project that it was started in, which stays the same when it changes its directory.
     /// `variable` returns a variable of its hooks.
@@ -85,6 +126,11 @@ pub trait Host: fmt::Debug + Sync {
     /// environment in which the host was started, or from settings.
     fn sets_for_hooks(&self, variable: &str) -> bool;
 
+    /// Whether it calls us twice for one event if two of its settings files name us.
+    fn may_deliver_twice(&self) -> bool {
+        true
+    }
+
     /// The agents whose settings can call us as this host.
     fn agents(&self) -> &'static [HostAgent];
 
@@ -95,14 +141,14 @@ pub trait Host: fmt::Debug + Sync {
         environment: &Environment,
     ) -> Vec<(EventName, Matcher)>;
 
-    /// Settings that call this program at every event with a native name.
-    fn settings(&self, program: &str) -> Value;
+    /// The files that make it call this program at every event with a native name.
+    fn files(&self, program: &str) -> Vec<HostFile>;
 }
 
 /// An agent whose settings can call us.
 #[derive(Debug, Clone, Copy)]
 pub struct HostAgent {
-    /// The name of the agent's preset, which knows its program.
+    /// The name of the agent's preset, which knows its program; the host's name if it has none.
     pub name: &'static str,
     /// The paths of its settings.
     pub settings: fn(&Whereabouts<'_>, &Environment) -> Vec<Location>,
@@ -168,6 +214,8 @@ pub struct HostReply {
     pub stderr: String,
     /// 0, or 2 if only the exit code can deny.
     pub exit_code: u8,
+    /// Context that the agent has to get at the session's next event that can carry it.
+    pub later: Option<String>,
 }
 
 impl HostReply {
@@ -183,12 +231,57 @@ impl HostReply {
             "permissionDecision": "deny",
             "permissionDecisionReason": reason,
         });
-        Self { stdout: format!("{all}\n"), stderr: format!("{reason}\n"), exit_code: 2 }
+        Self {
+            stdout: format!("{all}\n"),
+            stderr: format!("{reason}\n"),
+            exit_code: 2,
+            later: None,
+        }
     }
 }
 
+impl HostReply {
+    /// An object on standard output; nothing if it is empty.
+    fn json(output: &Value) -> Self {
+        let is_empty = output.as_object().is_some_and(Map::is_empty);
+        let stdout = if is_empty { String::new() } else { format!("{output}\n") };
+        Self { stdout, ..Self::default() }
+    }
+}
+
+/// The reply to an agent that calls us as another host does. It blocks if hooks could have blocked,
+/// since none has run.
+fn refusal_of_other_agent(host: &dyn Host, event: &OtherAgentsEvent) -> HostReply {
+    let agent = event.agent;
+    let instead = match event.hosts {
+        [] => format!("remove `{}` from the settings of {agent}", host.command()),
+        [own] => format!("call `hookwright hook {own}` in the settings of {agent} instead"),
+        several => {
+            let names = several.join(", ");
+            format!("call `hookwright hook HOST` there instead, with the agent's name ({names})")
+        }
+    };
+    let reason =
+        format!("{}, so no hook looked at it; {instead}", event.not_of(host.display_name()));
+    match event.can_block {
+        true => HostReply::deny_to_any_host(&reason),
+        false => HostReply { stderr: format!("{reason}\n"), exit_code: 1, ..HostReply::default() },
+    }
+}
+
+/// The first of these variables that names a path.
+fn first_path(variable: &dyn Fn(&str) -> Option<OsString>, names: &[&str]) -> Option<PathBuf> {
+    names.iter().find_map(|name| variable(name)).map(PathBuf::from)
+}
+
 /// Every host. Each line is one folder.
-static ALL: &[&dyn Host] = &[&claude::ClaudeHost];
+static ALL: &[&dyn Host] = &[
+    &claude::ClaudeHost,
+    &codex::CodexHost,
+    &copilot::CopilotHost,
+    &droid::DroidHost,
+    &qwen::QwenHost,
+];
 
 /// Every host.
 pub fn all() -> &'static [&'static dyn Host] {
@@ -210,11 +303,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_called_by_its_name_and_its_agents_are_presets() {
+    fn a_host_is_called_by_its_name_and_its_agents_are_presets_or_called_like_it() {
         for host in all() {
             assert_eq!(host.command(), format!("hookwright hook {}", host.name()));
+            for known in host.capabilities() {
+                assert!(EventName::resolve(known.native).is_some(), "{known:?}");
+            }
             for agent in host.agents() {
-                assert!(hookwright_agents::presets::preset(agent.name).is_some(), "{}", agent.name);
+                let is_preset = hookwright_agents::presets::preset(agent.name).is_some();
+                assert!(is_preset || agent.name == host.name(), "{}", agent.name);
             }
         }
     }

@@ -12,6 +12,7 @@ mod formats;
 pub mod hosts;
 pub mod native;
 mod own_call;
+mod sender;
 
 use std::sync::LazyLock;
 

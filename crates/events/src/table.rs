@@ -83,7 +83,8 @@ pub const HOOK_EVENT_NAMES: &str = CLAUDE;
 
 /// Systems whose events may have no canonical name. Each has its own domain, in which any action is
 /// an event, so that hooks can match events that are newer than this program.
-pub static OPEN_DOMAINS: &[&str] = &[CLAUDE];
+pub static OPEN_DOMAINS: &[&str] =
+    &[CLAUDE, "cline", "codex", "copilot", "droid", "gemini", "opencode", "qwen"];
 
 /// What is known of an event of an open domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -11,6 +11,7 @@
 //! | `guarding_files` | files that guarded the session and are gone |
 //! | `deadline` | the time limit |
 //! | `memory` | what a session remembers between calls |
+//! | `repeated_call` | a tool call that the agent delivers twice |
 //! | `detached` | background hooks, in a separate process |
 
 mod deadline;
@@ -19,6 +20,7 @@ mod guarding_files;
 mod input;
 mod limits;
 mod memory;
+mod repeated_call;
 mod runnable_hooks;
 
 use std::ffi::OsString;
@@ -27,13 +29,15 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hookwright_dialects::hosts::{self, Host, HostCall, UnreadableCall};
+use hookwright_dialects::hosts::{self, Host, HostCall, HostReply, Inject, UnreadableCall};
+use hookwright_engine::ports::Keepsake;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Background, Chain, Engine, Fired, Firing};
+use hookwright_engine::{Answer, Background, Chain, Engine, Fired, Firing};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
 use self::deadline::Deadline;
 use self::memory::SessionMemory;
+use self::repeated_call::DeliveredCall;
 use crate::chain_above::chain_above;
 use crate::error::Failure;
 use crate::exit_code;
@@ -50,7 +54,7 @@ use crate::{span, state};
 ///
 /// Reads an event from standard input as the agent sends it, runs the hooks of hookwright.yaml and
 /// of the file for all projects, and answers in the agent's format. Files have to be trusted first
-/// (`hookwright trust`). docs/claude-code.md has the settings to paste.
+/// (`hookwright trust`). docs/hosts.md names the page of each agent, with the settings to paste.
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
     /// The agent that calls hookwright
@@ -115,20 +119,23 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
             host.display_name()
         ));
     }
-    let call = match host.read_call(&input::read(host, called, arguments.deadline, screen)?) {
+    let sent = match input::read(host, called, arguments.deadline, screen) {
+        Ok(sent) => sent,
+        Err(failure) => return answer_no_event(host, &failure, screen),
+    };
+    let call = match host.read_call(&sent) {
         Ok(call) => call.from_host(host),
         Err(unreadable) => return answer_unreadable(host, unreadable, screen),
     };
     let name = &call.event.name;
     let patience = arguments.deadline.unwrap_or_else(|| host.patience(name));
     let memory = SessionMemory::new(host.name(), state::folder().ok())
-        .handing_out(host.capability(name).inject);
+        .handing_out(host.capability(name).inject == Inject::Here);
     let memory = Arc::new(memory);
     let environment = starter.environment(|name| host.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
     let answering = HostAnswer { host, deadline, memory, notices, screen };
-    let decision = answering.decide(&call, environment);
-    answer(host, &call, &decision, screen)
+    answering.answer(&call, environment)
 }
 
 /// An unreadable event may be one that a guard checks.
@@ -139,7 +146,8 @@ fn answer_unreadable(
 ) -> Result<u8, Failure> {
     match what {
         UnreadableCall::NoEvent { cause } => {
-            Err(Failure::NoEventOfAgent { agent: host.display_name(), cause })
+            let failure = Failure::NoEventOfAgent { agent: host.display_name(), cause };
+            answer_no_event(host, &failure, screen)
         }
         UnreadableCall::OtherHost(reply) => {
             screen.talk(&reply.stderr);
@@ -152,27 +160,33 @@ fn answer_unreadable(
             let event = Event::new(event, serde_json::Map::new());
             let reason = format!("{cause}, so no hook could check it");
             let decision = refused_or_told(&event, reason);
-            answer(host, &event.into(), &decision, screen)
+            let blocks = has_to_block(&event, &decision);
+            print(&host.reply(&event.into(), &decision), blocks, screen)
         }
+    }
+}
+
+/// Without an event there is nothing to check, so what may have been announced is refused.
+fn answer_no_event(host: &dyn Host, failure: &Failure, screen: &Screen) -> Result<u8, Failure> {
+    let reply = host.refuse_unread(&failure.message().in_one_line());
+    screen.failure(failure);
+    print(&HostReply { stderr: String::new(), ..reply }, true, screen)
+}
+
+/// Whether a reply that is not delivered has to become a block.
+fn has_to_block(event: &Event, decision: &Decision) -> bool {
+    match event.name.power() {
+        Power::Blocks => true,
+        Power::BlocksOnPurpose => matches!(decision.verdict, Verdict::Block { .. }),
+        Power::Annotates | Power::Observes => false,
     }
 }
 
 /// Prints the reply and nothing else. A denial must not depend on a reader: if printing fails, the
 /// exit code says it.
-fn answer(
-    host: &dyn Host,
-    call: &HostCall,
-    decision: &Decision,
-    screen: &Screen,
-) -> Result<u8, Failure> {
-    let reply = host.reply(call, decision);
+fn print(reply: &HostReply, blocks: bool, screen: &Screen) -> Result<u8, Failure> {
     screen.talk(&reply.stderr);
     let told = screen.result_while_read(&reply.stdout);
-    let blocks = match call.event.name.power() {
-        Power::Blocks => true,
-        Power::BlocksOnPurpose => matches!(decision.verdict, Verdict::Block { .. }),
-        Power::Annotates | Power::Observes => false,
-    };
     match told {
         Ok(true) if !(blocks && !reply.stdout.is_empty() && screen.is_discarded()) => {
             Ok(reply.exit_code)
@@ -211,16 +225,52 @@ struct HostAnswer<'a> {
 }
 
 impl HostAnswer<'_> {
-    /// The decision. `environment` is the hooks' environment.
-    fn decide(&self, call: &HostCall, environment: Environment) -> Decision {
+    /// Runs the hooks and prints the reply. `environment` is the hooks' environment.
+    fn answer(&self, call: &HostCall, environment: Environment) -> Result<u8, Failure> {
         let event = &call.event;
-        if UserFolders::current().config().is_none() {
-            return without_hooks(event, &Failure::NoStateFolder);
-        }
-        let found = match runnable_hooks::find(self.host, call, environment) {
-            Ok(found) => found,
-            Err(failure) => return without_hooks(event, &failure),
+        let found = match UserFolders::current().config() {
+            None => Err(Failure::NoStateFolder),
+            Some(_) => runnable_hooks::find(self.host, call, environment),
         };
+        let found = match found {
+            Ok(found) => found,
+            Err(failure) => {
+                let decision = without_hooks(event, &failure);
+                let blocks = has_to_block(event, &decision);
+                return print(&self.reply(call, &decision), blocks, self.screen);
+            }
+        };
+        let wakes_any = call.events().any(|event| !found.loaded.hooks.woken(event).is_empty());
+        let state = state::folder().ok().filter(|_| wakes_any);
+        let due = self.deadline.of_hooks;
+        match DeliveredCall::begin(self.host, call, state.as_deref(), due) {
+            DeliveredCall::Repeated(reply) => {
+                print(&reply, event.name.power() == Power::Blocks, self.screen)
+            }
+            DeliveredCall::First(delivery) => {
+                let decision = self.decide(call, found);
+                let reply = self.reply(call, &decision);
+                delivery.answered(&reply);
+                print(&reply, has_to_block(event, &decision), self.screen)
+            }
+        }
+    }
+
+    /// The reply in the host's format. What the event cannot carry to the agent waits for one that
+    /// can.
+    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
+        let reply = self.host.reply(call, decision);
+        if let Some(text) = &reply.later {
+            let answer = Answer { additional_context: vec![text.clone()], ..Answer::default() };
+            let session = call.event.text("session_id").unwrap_or_default();
+            self.memory.keep_now(session, Keepsake::LateAnswer { answer: Box::new(answer) });
+        }
+        reply
+    }
+
+    /// The hooks' decision.
+    fn decide(&self, call: &HostCall, found: ProjectHooks) -> Decision {
+        let event = &call.event;
         let mut parts = Vec::new();
         let session = event.text("session_id").unwrap_or_default();
         let gone = guarding_files::refusal(&self.memory, session, &found.trusted);

@@ -14,6 +14,9 @@ use crate::text::count;
 /// Hooks that one message names.
 const NAMED_MAX: usize = 5;
 
+/// The page about all agents whose settings can call us.
+const PAGE_OF_HOSTS: &str = "docs/hosts.md";
+
 /// What fires an event, beside `hookwright fire`. The one list of it: whatever comes to fire events is
 /// added here, or to the table of events.
 pub(crate) fn fired_by(event: &EventSpec) -> Vec<&'static str> {
@@ -89,13 +92,13 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
         let of_host = |host: &dyn Host| hosts.contains(&host.name().into());
         hosts.is_empty() || host.map_or(**source != *AGENT, of_host)
     };
-    let mut ways: Vec<String> = Vec::new();
+    let mut sources: Vec<&str> = Vec::new();
     for source in in_table.chain(in_hosts.map(|host| host.command())).filter(is_meant) {
-        let way = way_of(source);
-        if !ways.contains(&way) {
-            ways.push(way);
+        if !sources.contains(&source) {
+            sources.push(source);
         }
     }
+    let ways = ways_of(&sources);
     let example = pattern.points.first().map_or("EVENT", |point| point.event.name);
     let by_hand = format!("`hookwright fire {example}`");
     if ways.is_empty() && !hosts.is_empty() {
@@ -115,16 +118,24 @@ fn host_called_by(source: &str) -> Option<&'static dyn Host> {
     hosts::all().iter().copied().find(|host| host.command() == source)
 }
 
-/// What a project lacks where an event of this source never happens.
-fn way_of(source: &str) -> String {
-    match source {
+/// What a project lacks where events of these sources never happen.
+fn ways_of(sources: &[&str]) -> Vec<String> {
+    let hosts: Vec<&dyn Host> = sources.iter().filter_map(|it| host_called_by(it)).collect();
+    let others = sources.iter().filter(|source| host_called_by(source).is_none());
+    let others = others.map(|source| match *source {
         RUN => "a stage with `termination: {type: queue}`".to_owned(),
         COMMITS => "a hook of `type: git-commit`".to_owned(),
-        other => match host_called_by(other) {
-            Some(host) => {
-                format!("an agent whose own settings call `{other}` for it ({})", host.page())
-            }
-            None => format!("`{other}`"),
-        },
-    }
+        other => format!("`{other}`"),
+    });
+    let in_agents = match hosts[..] {
+        [] => None,
+        [host] => Some((format!("`{}`", host.command()), host.page())),
+        _ => {
+            let names: Vec<&str> = hosts.iter().map(|host| host.name()).collect();
+            Some((format!("`hookwright hook AGENT` ({})", names.join(", ")), PAGE_OF_HOSTS))
+        }
+    };
+    let in_agents = in_agents
+        .map(|(call, page)| format!("an agent whose own settings call {call} for it ({page})"));
+    others.chain(in_agents).collect()
 }

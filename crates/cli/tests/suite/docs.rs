@@ -12,8 +12,8 @@ use hookwright_dialects::hosts::claude::capabilities;
 use hookwright_engine::limits;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, is_free_text};
 use hookwright_events::field::{self, FIELDS};
-use hookwright_events::table::{self, EVENTS};
-use hookwright_events::{EventName, EventSpec, Power};
+use hookwright_events::table::EVENTS;
+use hookwright_events::{EventSpec, Power};
 
 use crate::sessions::without_times;
 use crate::support::{Sandbox, examples, repository};
@@ -139,26 +139,8 @@ fn the_page_on_claude_code_shows_what_happens() {
     assert_eq!(replay_all(&Sandbox::with_hooks(hooks), shown), shown);
     let (before, rest) = page.split_once("docs -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- the end of").unwrap();
-    let table = table_of_claude();
+    let table = capability_table(capabilities::ALL);
     up_to_date(&path, &format!("{before}docs -->\n\n{table}\n<!-- the end of{after}"));
-}
-
-/// What each of Claude Code's events can carry back, with its native name.
-fn table_of_claude() -> String {
-    let open = |claudes: &str| {
-        let mut all = table::OPEN_EVENTS.iter().filter_map(|open| EventName::resolve(open.name));
-        all.find(|name| name.hook_event_name() == claudes)
-    };
-    let name = |claudes: &str| EventName::resolve(claudes).or_else(|| open(claudes)).unwrap();
-    let mut lines =
-        capability_table(capabilities::ALL).lines().map(str::to_owned).collect::<Vec<_>>();
-    for (line, known) in lines.iter_mut().skip(2).zip(capabilities::ALL) {
-        let ours = format!("| {} | `{}` |", known.event, name(known.event));
-        *line = line.replacen(&format!("| {} |", known.event), &ours, 1);
-    }
-    lines[0] = lines[0].replacen("| event |", "| event | here |", 1);
-    lines[1].push_str("---|");
-    lines.join("\n") + "\n"
 }
 
 #[test]

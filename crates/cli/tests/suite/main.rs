@@ -31,6 +31,7 @@ mod fire;
 mod first_steps;
 mod gates;
 mod hook_claude;
+mod hook_hosts;
 mod hook_tests;
 mod hostile;
 mod hostile_machine;

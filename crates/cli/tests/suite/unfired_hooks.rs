@@ -52,7 +52,8 @@ fn run_names_hooks_that_nothing_in_it_fires_and_what_would() {
     let sandbox = Sandbox::with_hooks(HOOKS).file("loop.yaml", loop_of(PLAIN_AGENT));
     let said = "warning: nothing in this run fires `tool:pre_execute:bash`: hook no-sudo \
                 (hookwright.yaml:3) never runs
-help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
+                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
                 use `hookwright fire tool:pre_execute` to fire it yourself
 warning: nothing in this run fires `llm:pre_request`: hook no-request (hookwright.yaml:6) never runs
 help: it needs `hookwright agent`; use `hookwright fire llm:pre_request` to fire it yourself
@@ -79,7 +80,8 @@ fn check_warns_of_hooks_that_nothing_fires_and_strict_counts_them() {
   |
 3 |     - id: no-sudo
   |     ^^^^^^^^^^^^^
-help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
+                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
          use `hookwright fire tool:pre_execute` to fire it yourself
 
 warning: nothing here fires `llm:pre_request`, so hook `no-request` never runs
@@ -259,7 +261,8 @@ fn without_a_run_check_notes_what_only_agents_fire_and_strict_does_not_count_it(
     assert_eq!(
         ran.stderr,
         "note: nothing here is known to fire `tool:pre_execute:bash`: hook no-sudo (hookwright.yaml:3) may never run
-help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
+                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
          use `hookwright fire tool:pre_execute` to fire it yourself
 note: nothing here is known to fire `llm:pre_request`: hook no-request (hookwright.yaml:6) may never run
 help: it needs `hookwright agent`; use `hookwright fire llm:pre_request` to fire it yourself

@@ -37,13 +37,16 @@ use hookwright_engine::policy::{Order, Policy};
 use hookwright_engine::variables::Environment;
 use hookwright_events::EventName;
 
+pub use crate::sender::OtherAgentsEvent;
 use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
 pub(crate) use config::read as read_settings;
 pub use environment::{ENV_FILE_VARIABLE, wants_env_file};
-pub use event::{HookInput, InputError, OtherAgentsEvent};
+pub use event::{HookInput, InputError};
+pub(crate) use event::{known_event, snake_case};
 pub(crate) use limits::default_timeout;
 use reply::ClaudeWire;
+pub(crate) use whole_characters::whole_characters;
 
 /// Its name, both as a format and as a host.
 pub(crate) const SYSTEM: &str = "claude";

@@ -16,9 +16,8 @@ use hookwright_config::{ForeignFile, Loaded};
 use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName, EventSpec};
-use serde_json::Value;
 
-use super::{Capability, Host, HostAgent, HostCall, HostReply, UnreadableCall};
+use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
 use crate::claude::{self, SYSTEM};
 
 /// Claude Code.
@@ -43,11 +42,20 @@ impl Host for ClaudeHost {
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(sent)
+        call::read(self, sent)
     }
 
     fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
         reply::reply_to(&call.event, decision)
+    }
+
+    /// Claude Code reads the reason from standard error.
+    fn refuse_unread(&self, reason: &str) -> HostReply {
+        HostReply { stdout: String::new(), ..HostReply::deny_to_any_host(reason) }
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        capabilities::ALL
     }
 
     fn capability(&self, event: &EventName) -> Capability {
@@ -78,6 +86,11 @@ impl Host for ClaudeHost {
         variable.starts_with("CLAUDE") || matches!(variable, "AI_AGENT" | "TRACEPARENT")
     }
 
+    /// Of several entries with the same command, Claude Code runs one.
+    fn may_deliver_twice(&self) -> bool {
+        false
+    }
+
     fn agents(&self) -> &'static [HostAgent] {
         settings::AGENTS
     }
@@ -91,7 +104,7 @@ impl Host for ClaudeHost {
         claude::read_settings(settings, environment, &mut Loaded::default())
     }
 
-    fn settings(&self, program: &str) -> Value {
-        settings::to_install(program)
+    fn files(&self, program: &str) -> Vec<HostFile> {
+        vec![HostFile::json(".claude/settings.json", &settings::to_install(program))]
     }
 }

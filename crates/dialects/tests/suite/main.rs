@@ -3,6 +3,8 @@
 
 mod cases;
 mod claude_http;
+mod host_cases;
+mod host_pages;
 mod iteratr;
 mod listing;
 mod over_limits;

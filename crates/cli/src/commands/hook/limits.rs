@@ -30,3 +30,16 @@ pub(super) const MEMORY_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 6
 
 /// Files that are checked for that, once for each new session.
 pub(super) const MEMORY_FILES_MAX: usize = 10_000;
+
+/// How long the reply to a tool call is kept for a second delivery of the same call. Hosts start all
+/// entries of an event at once or one after the other, within milliseconds.
+pub(super) const REPEATED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Such a reply. A longer one is not repeated, and the hooks run again.
+pub(super) const REPEATED_REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Files of earlier calls that one call looks at; parallel tools leave a few.
+pub(super) const REPEATED_CALLS_MAX: usize = 1_000;
+
+/// Pause between two looks at the reply to the first delivery: short beside any hook.
+pub(super) const TO_LOOK_AGAIN: Duration = Duration::from_millis(1);

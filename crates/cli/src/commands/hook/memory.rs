@@ -137,7 +137,8 @@ impl SessionMemory {
         remembered
     }
 
-    fn keep_now(&self, session: &str, keepsake: Keepsake) {
+    /// Keeps one thing, if it is news.
+    pub(super) fn keep_now(&self, session: &str, keepsake: Keepsake) {
         let mut changed = self.known().clone();
         changed.keep(keepsake.clone());
         if changed == *self.known() {

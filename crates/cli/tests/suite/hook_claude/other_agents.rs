@@ -18,10 +18,10 @@ const NO: &str = "hooks: {'*': [{await: true, command: 'echo no >&2; exit 2'}]}"
 const NO_SHELL: &str = "hooks: {tool:pre_execute:bash: [{command: 'echo no >&2; exit 2'}]}";
 
 /// The same text on standard error and in every format that an agent might read.
-fn refused(agent: &str, event: &str) -> Ran {
+fn refused(agent: &str, host: &str, event: &str) -> Ran {
     let reason = format!(
-        "{event} is an event of {agent}, not of Claude Code, so no hook looked at it; remove \
-         `hookwright hook claude` from the settings of {agent}"
+        "{event} is an event of {agent}, not of Claude Code, so no hook looked at it; call \
+         `hookwright hook {host}` in the settings of {agent} instead"
     );
     let stdout = json!({ "decision": "block", "reason": reason, "cancel": true,
         "errorMessage": reason, "permission": "deny", "permissionDecision": "deny",
@@ -42,7 +42,8 @@ fn what_another_agent_is_about_to_do_is_refused_with_words_that_name_it() {
             ("copilot/userPromptSubmitted", "Copilot CLI", "this"),
             ("cline/PreToolUse", "Cline", "`tool_call`"),
         ] {
-            assert_eq!(call(&sandbox, &sent(event)), refused(agent, named), "{event}");
+            let host = event.split('/').next().unwrap();
+            assert_eq!(call(&sandbox, &sent(event)), refused(agent, host, named), "{event}");
         }
     }
 }

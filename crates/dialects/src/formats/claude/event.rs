@@ -11,7 +11,6 @@ mod typed;
 
 pub mod agent;
 pub mod base;
-mod other_agent;
 pub mod session;
 pub mod tool;
 
@@ -22,9 +21,9 @@ use serde_json::{Map, Value};
 
 use super::whole_characters::whole_characters;
 use super::{SYSTEM, tool_name};
+use crate::sender::{self, OtherAgentsEvent};
 use agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
 use base::Base;
-pub use other_agent::OtherAgentsEvent;
 use session::{Notification, PreCompact, SessionEnd, SessionStart, Setup, Stop, UserPromptSubmit};
 use tool::{PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 
@@ -153,14 +152,14 @@ impl HookInput {
 
     /// The same from parsed fields.
     pub fn of_fields(fields: Map<String, Value>) -> Result<Self, InputError> {
-        if let Some(event) = other_agent::recognise(&fields) {
+        if let Some(event) = sender::other_than(SYSTEM, &fields) {
             return Err(InputError::OtherAgent(event));
         }
         let name = fields.get(NAME).and_then(Value::as_str).ok_or(InputError::NoName)?.to_owned();
         if event_named(&name).is_none() {
             return Err(InputError::BadName { name });
         }
-        let is_tool_call = !is_known(&name) && other_agent::is_tool_call(&fields);
+        let is_tool_call = known_event(&name).is_none() && sender::is_tool_call(&fields);
         let read_as = if is_tool_call { "PreToolUse" } else { &name };
         let read = Self::typed(read_as, Value::Object(fields));
         read.map_err(|cause| InputError::BadField { name, cause })
@@ -242,14 +241,13 @@ pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     EVENTS.iter().filter_map(|spec| spec.name_in(SYSTEM)).chain(open.map(|open| open.foreign_name))
 }
 
-/// Whether this program knows an event of this name.
-fn is_known(name: &str) -> bool {
-    event_named(name)
-        .is_some_and(|event| event.spec().is_some() || open_named(event.as_str()).is_some())
+/// The event with this Claude Code name, if this program knows it.
+pub(crate) fn known_event(name: &str) -> Option<EventName> {
+    event_named(name).filter(|event| event.spec().is_some() || open_named(event.as_str()).is_some())
 }
 
 /// `post_tool_batch` for `PostToolBatch`; `None` for anything else.
-fn snake_case(name: &str) -> Option<String> {
+pub(crate) fn snake_case(name: &str) -> Option<String> {
     if !name.starts_with(|first: char| first.is_ascii_uppercase()) {
         return None;
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 const REPLACEMENT: &str = "\\ufffd";
 
 /// The same JSON text with U+FFFD for every unpaired surrogate.
-pub(super) fn whole_characters(text: &str) -> Cow<'_, str> {
+pub(crate) fn whole_characters(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
     }

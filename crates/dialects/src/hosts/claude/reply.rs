@@ -1,10 +1,8 @@
 //! Writes a decision in Claude Code's format.
 //!
-//! What an event cannot carry becomes the next safer thing that it can, and the user is told: if no
-//! person can be asked, an ask becomes a deny, except at a stop, where a deny would keep the agent
-//! going.
+//! What an event cannot carry is decided in `hosts/plan.rs`.
 
-use hookwright_events::{Decision, Event, Power, Verdict};
+use hookwright_events::{Decision, Event, Verdict};
 use serde_json::{Map, Value};
 
 use super::capabilities;
@@ -13,18 +11,14 @@ use crate::claude::answer::{
     PermissionAnswer, PermissionDecision, PermissionRequestOutput, PostToolUseOutput,
     PreToolUseOutput, SessionStartOutput, SyncHookOutput, TopDecision, UserPromptOutput,
 };
+use crate::hosts::plan::{PlannedPermission, ReplyPlan};
 use crate::hosts::{Capability, Deny, HostReply};
 
 /// The decision at this event, in Claude Code's format.
 pub(super) fn reply_to(event: &Event, decision: &Decision) -> HostReply {
-    let writing = ReplyWriter {
-        event,
-        decision,
-        can: capability_of(event),
-        output: SyncHookOutput::default(),
-        lost: Vec::new(),
-    };
-    writing.reply()
+    let can = capability_of(event);
+    let plan = ReplyPlan::new(event, decision, can, true);
+    ReplyWriter { event, decision, can, plan, output: SyncHookOutput::default() }.reply()
 }
 
 /// What this particular event can carry back.
@@ -47,125 +41,43 @@ struct ReplyWriter<'a> {
     event: &'a Event,
     decision: &'a Decision,
     can: Capability,
+    plan: ReplyPlan,
     output: SyncHookOutput,
-    /// What the event cannot carry, for a message to the user.
-    lost: Vec<String>,
 }
 
 impl ReplyWriter<'_> {
     fn reply(mut self) -> HostReply {
-        let refusal = self.refusal();
-        let context = self.context(refusal.is_some());
-        let input = self.rewritten_input();
-        let result = self.rewritten_output();
+        if let Some(reason) = &self.plan.halt {
+            self.output.go_on = Some(false);
+            self.output.stop_reason = Some(reason.clone());
+        }
+        let result = self.fitting_output();
+        let refusal = self.plan.refusal.clone();
         if let Some(reason) = &refusal {
             self.refuse(reason);
         }
+        let (context, input) = (self.plan.context.take(), self.plan.input.take());
         self.add_specific(refusal.as_deref(), context, input, result);
         self.output.suppress_output = self.decision.suppress_output.then_some(true);
-        self.output.system_message = self.message();
+        self.output.system_message = self.plan.message();
         match refusal {
             Some(reason) if self.can.event.is_empty() => HostReply::deny_to_any_host(&reason),
-            Some(reason) if self.can.deny == Deny::ExitCode => {
-                HostReply { stdout: self.stdout(), stderr: reason, exit_code: 2 }
-            }
+            Some(reason) if self.can.deny == Deny::ExitCode => HostReply {
+                stdout: self.stdout(),
+                stderr: reason,
+                exit_code: 2,
+                ..HostReply::default()
+            },
             Some(_) | None => HostReply { stdout: self.stdout(), ..HostReply::default() },
         }
     }
 
-    /// The reason to refuse the operation, if the verdict amounts to that at this event.
-    fn refusal(&mut self) -> Option<String> {
-        match &self.decision.verdict {
-            Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
-            Verdict::Ask { .. } if self.can.ask => None,
-            Verdict::Ask { reason, .. } => {
-                let why =
-                    reason.clone().unwrap_or_else(|| "a hook asks for a person's decision".into());
-                let then = if self.can_refuse() { ", so it is denied" } else { "" };
-                self.lose(format!("cannot ask a person here{then}: {why}"));
-                self.can_refuse().then_some(why)
-            }
-            Verdict::Block { reason } if self.can.deny != Deny::Never => Some(said(reason)),
-            Verdict::Block { reason } => {
-                self.lose(format!("nothing can be blocked here: {}", said(reason)));
-                None
-            }
-            Verdict::Stop { reason } | Verdict::Abort { reason } => {
-                let reason = said(reason);
-                self.halt(&reason);
-                // If the event cannot end the turn, refuse the announced operation as well.
-                self.can_refuse().then_some(reason)
-            }
-        }
-    }
-
-    /// Whether refusing is safe although no hook asked for it. At a stop it would keep the agent
-    /// going.
-    fn can_refuse(&self) -> bool {
-        self.can.deny.prevents() && self.event.name.power() == Power::Blocks
-    }
-
-    /// Ends the turn.
-    fn halt(&mut self, reason: &str) {
-        self.output.go_on = Some(false);
-        self.output.stop_reason = Some(reason.to_owned());
-        if !self.can.halt {
-            let then = if self.can_refuse() { ", so it is only denied" } else { "" };
-            self.lose(format!("the session cannot be ended here{then}: {reason}"));
-        }
-    }
-
-    /// The agent's context. At a stop it would keep the agent going, so it is sent only with a
-    /// block.
-    fn context(&mut self, refuses: bool) -> Option<String> {
-        let piped = self.decision.piped_output.trim_end();
-        let texts: Vec<&str> = self
-            .decision
-            .additional_context
-            .iter()
-            .map(String::as_str)
-            .chain(Some(piped).filter(|text| !text.is_empty()))
-            .collect();
-        let text = Some(texts.join("\n")).filter(|text| !text.is_empty())?;
-        let is_stop = self.can.goes_on && self.can.deny == Deny::Decision;
-        if self.can.inject || (is_stop && refuses) {
-            return Some(text);
-        }
-        self.lose(format!("the agent cannot be told here: {text}"));
-        None
-    }
-
-    fn rewritten_input(&mut self) -> Option<Map<String, Value>> {
-        let input = self.decision.verdict.rewritten_input()?;
-        match input {
-            Value::Object(fields) if self.takes_input() => Some(fields.clone()),
-            _ => {
-                self.lose("the input cannot be rewritten here".into());
-                None
-            }
-        }
-    }
-
-    fn takes_input(&self) -> bool {
-        // A permission prompt accepts new input only with an allow.
-        let says_yes = matches!(self.decision.verdict, Verdict::Allow { .. });
-        match self.can.deny {
-            Deny::Permission => self.can.rewrite,
-            Deny::Prompt => says_yes,
-            Deny::Never | Deny::Decision | Deny::Beside | Deny::Action | Deny::ExitCode => false,
-        }
-    }
-
-    fn rewritten_output(&mut self) -> Option<Value> {
-        let output = self.decision.updated_output.clone()?;
-        if self.can.deny != Deny::Beside || !self.can.rewrite {
-            self.lose("the output cannot be rewritten here".into());
-            return None;
-        }
+    fn fitting_output(&mut self) -> Option<Value> {
+        let output = self.plan.output.take()?;
         let fitting = fitting_output(output, self.event.data.get("tool_response"));
         if fitting.is_none() {
             let tool = self.event.text("tool_name").unwrap_or("this tool");
-            self.lose(format!(
+            self.plan.lose(&format!(
                 "the output of {tool} is an object, which a string cannot replace, so it was not \
                  changed; make `updatedOutput` an object like `tool_response`"
             ));
@@ -180,7 +92,12 @@ impl ReplyWriter<'_> {
                 self.output.decision = Some(TopDecision::Block);
                 self.output.reason = Some(reason.to_owned());
             }
-            Deny::Permission | Deny::Prompt | Deny::Action | Deny::Never => {}
+            Deny::Permission
+            | Deny::Prompt
+            | Deny::Action
+            | Deny::Never
+            | Deny::Portable
+            | Deny::Unmeasured => {}
         }
     }
 
@@ -256,13 +173,10 @@ impl ReplyWriter<'_> {
         if let Some(reason) = refusal {
             return (Some(PermissionDecision::Deny), Some(reason.to_owned()));
         }
-        match &self.decision.verdict {
-            Verdict::Allow { reason, .. } => (Some(PermissionDecision::Allow), reason.clone()),
-            Verdict::Ask { reason, .. } => (Some(PermissionDecision::Ask), reason.clone()),
-            Verdict::Proceed { .. }
-            | Verdict::Block { .. }
-            | Verdict::Stop { .. }
-            | Verdict::Abort { .. } => (None, None),
+        match &self.plan.permission {
+            PlannedPermission::Allow(reason) => (Some(PermissionDecision::Allow), reason.clone()),
+            PlannedPermission::Ask(reason) => (Some(PermissionDecision::Ask), reason.clone()),
+            PlannedPermission::None => (None, None),
         }
     }
 
@@ -287,16 +201,6 @@ impl ReplyWriter<'_> {
             updated_permissions,
             ..PermissionAnswer::allow()
         })
-    }
-
-    fn lose(&mut self, what: String) {
-        self.lost.push(format!("{}: {what}", self.event.name.hook_event_name()));
-    }
-
-    fn message(&self) -> Option<String> {
-        let lines: Vec<&str> =
-            self.decision.system_messages.iter().chain(&self.lost).map(String::as_str).collect();
-        Some(lines.join("\n")).filter(|text| !text.is_empty())
     }
 
     fn stdout(&self) -> String {
@@ -332,11 +236,6 @@ fn fitting_output(output: Value, response: Option<&Value>) -> Option<Value> {
 /// The value, unless it is empty.
 fn filled<T: Default + PartialEq>(output: T) -> Option<T> {
     Some(output).filter(|output| *output != T::default())
-}
-
-/// The reason, or Claude Code's default text.
-fn said(reason: &str) -> String {
-    if reason.trim().is_empty() { "Blocked by hook".into() } else { reason.to_owned() }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::super::capabilities::ALL;
 
 use super::*;
 use crate::claude::event::event_named;
-use crate::hosts::capability_table;
+use crate::hosts::{Inject, capability_table};
 
 fn decided(verdict: Verdict) -> Decision {
     Decision { verdict, ..Decision::default() }
@@ -129,7 +129,8 @@ fn where_only_an_exit_code_can_say_no_it_does() {
     let json = "{\"decision\":\"block\",\"reason\":\"no\"}\n";
     for (name, stdout) in [("TeammateIdle", json), ("TaskCompleted", json), ("WorktreeCreate", "")]
     {
-        let wanted = HostReply { stdout: stdout.into(), stderr: "no".into(), exit_code: 2 };
+        let wanted =
+            HostReply { stdout: stdout.into(), stderr: "no".into(), exit_code: 2, later: None };
         assert_eq!(reply_to(&event(name), &block()), wanted);
     }
 }
@@ -238,7 +239,7 @@ fn contexts_and_piped_output_reach_the_agent_and_messages_the_user() {
         suppress_output: true,
         ..Decision::default()
     };
-    for known in ALL.iter().filter(|known| known.inject) {
+    for known in ALL.iter().filter(|known| known.inject == Inject::Here) {
         assert_eq!(
             said_at(known.event, &decision),
             json!({ "suppressOutput": true, "systemMessage": "m\nn", "hookSpecificOutput": {
