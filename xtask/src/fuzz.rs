@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: generates inputs for the functions of `crates/engine/tests/suite/fuzzing/`,
-//! `crates/config/tests/suite/configuration.rs` and `crates/agent/tests/suite/model_stream.rs`,
-//! starting from the `tests/corpus/` beside them.
+//! `crates/config/tests/suite/configuration.rs`, and `model_stream.rs` and `chat_stream.rs` of
+//! `crates/agent/tests/suite/`, starting from the `tests/corpus/` beside them.
 //!
 //! The stable compiler is enough: safe code has little use for sanitizers, and coverage is stable.
 //! The generated inputs stay in `fuzz/found/`; inputs that fail are listed at the end.
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::cargo;
 use crate::needed::is_installed;
 
-const TARGETS: &[&str] = &["answer", "condition", "configuration", "model_stream", "shell_text"];
+const TARGETS: &[&str] =
+    &["answer", "chat_stream", "condition", "configuration", "model_stream", "shell_text"];
 
 const SECONDS: u32 = 300;
 
@@ -78,7 +79,7 @@ fn fuzz(target: &str, seconds: u32) -> bool {
     let inputs = found.join("inputs").display().to_string();
     let owner = match target {
         "configuration" => "config",
-        "model_stream" => "agent",
+        "chat_stream" | "model_stream" => "agent",
         _ => "engine",
     };
     let corpus = format!("crates/{owner}/tests/corpus/{target}");

@@ -129,6 +129,10 @@ pub const ANSWER_BEGINS_MAX: Duration = Duration::from_secs(10 * 60);
 /// How long an answer may pause. Servers send a `ping` while the model thinks.
 pub const ANSWER_SILENCE_MAX: Duration = Duration::from_secs(2 * 60);
 
+/// How long to wait, when all of an answer's content has come, for what it can do without: the tokens that
+/// it used, and a mark for its end that some servers never send.
+pub const ANSWER_TAIL_MAX: Duration = Duration::from_secs(5);
+
 /// How long to wait for the end of the connection's message behind a complete answer. It lets the next
 /// request use the same connection, and nothing waits for it.
 pub const ANSWER_DRAIN_MAX: Duration = Duration::from_secs(5);

@@ -2,11 +2,25 @@
 //!
 //! One call of [`Model::send`] is one request. The turn decides whether another attempt is made
 //! ([`ModelError::retry`]), so that hooks see every request that is sent.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`anthropic`], [`chat_completions`] | the clients of two protocols |
+//! | `connection`, `arriving`, [`sse`] | what they share: the request, the answer while it arrives, its events |
+//! | `failure`, `server_words` | what a status and a server's words mean |
+//! | [`scripted`] | a file of turns in place of a model |
+//! | [`collect`] | a whole answer out of the events of a stream |
 
 pub mod anthropic;
+mod api_key;
+mod arriving;
+pub mod chat_completions;
 pub mod collect;
+mod connection;
 mod failure;
+mod protocol;
 pub mod scripted;
+mod server_words;
 pub mod sse;
 
 use std::time::Duration;
@@ -15,6 +29,9 @@ use hookwright_engine::ports::Promise;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::api_key::ApiKey;
+pub use self::connection::ModelServerSettings;
+pub use self::protocol::Protocol;
 use crate::message::{Block, Message, Usage};
 use crate::tool::ToolSpec;
 
@@ -227,6 +244,10 @@ pub enum ModelErrorKind {
     RateLimited,
     /// The server has too much to do: 529, or another 5xx.
     Overloaded,
+    /// The conversation is longer than the model's context.
+    ContextTooLong,
+    /// The model, or the server that runs it, cannot call tools.
+    NoTools,
     /// The request is refused: another 4xx.
     Refused,
     /// What came is no answer of this protocol.

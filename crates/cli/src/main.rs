@@ -43,6 +43,7 @@ mod host;
 mod interrupts;
 mod known_session;
 mod known_work;
+mod model_service;
 mod render;
 mod runner;
 mod screen;

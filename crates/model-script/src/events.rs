@@ -31,7 +31,7 @@ impl ScriptedAnswer {
             events.push(json!({ "type": "content_block_stop", "index": index }));
         }
         if let Ending::Error(error) = &self.ending {
-            events.push(error_event(&error.name, &error.message));
+            events.push(error_event(error.name(), error.message()));
             return events;
         }
         let delta = json!({ "stop_reason": self.stop_reason, "stop_sequence": null });
@@ -82,7 +82,8 @@ pub fn sse(event: &Value) -> String {
     format!("event: {name}\ndata: {event}\n\n")
 }
 
-fn split(text: &str, chars: usize) -> Vec<&str> {
+/// A text in pieces of so many characters.
+pub fn split(text: &str, chars: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {

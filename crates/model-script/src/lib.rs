@@ -22,12 +22,14 @@
 
 mod events;
 mod progress;
+mod quirk;
 mod reading;
 
 use serde_json::{Map, Value};
 
-pub use events::{error_event, sse};
+pub use events::{error_event, split, sse};
 pub use progress::{ScriptProgress, ScriptedConversation};
+pub use quirk::ServerQuirk;
 pub use reading::ScriptFault;
 
 /// Bytes of a script. A longer one is generated, and a test that needs it can be split.
@@ -50,6 +52,8 @@ pub struct ModelScript {
     pub key: Option<String>,
     /// The models that a server has; any if there are none here.
     pub models: Vec<String>,
+    /// Fields of a request that a server of chat completions does not accept.
+    pub refuses: Vec<String>,
 }
 
 /// What comes of one request.
@@ -82,6 +86,8 @@ pub struct ScriptedAnswer {
     pub delta_chars: usize,
     /// It is sent byte by byte.
     pub byte_by_byte: bool,
+    /// In what a server of chat completions deviates from the vendor's own.
+    pub quirks: Vec<ServerQuirk>,
     /// How it ends.
     pub ending: Ending,
 }
@@ -133,15 +139,17 @@ pub enum ScriptedInput {
     Text(String),
 }
 
-/// An error of the model's server.
+/// An error of the model's server. What the script leaves out is up to the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptedError {
     /// The HTTP status that goes with it.
     pub status: u16,
     /// The protocol's name for it, such as `overloaded_error`.
-    pub name: String,
+    pub name: Option<String>,
+    /// A second, more exact name, which only chat completions have.
+    pub code: Option<String>,
     /// The server's words.
-    pub message: String,
+    pub message: Option<String>,
     /// The header `Retry-After`: seconds, or a date.
     pub retry_after: Option<String>,
 }
@@ -183,6 +191,7 @@ impl ScriptedAnswer {
             cache_read_input_tokens: 0,
             delta_chars: DELTA_CHARS,
             byte_by_byte: false,
+            quirks: Vec::new(),
             ending: Ending::Complete,
         }
     }
@@ -194,9 +203,29 @@ impl ScriptedAnswer {
 }
 
 impl ScriptedError {
-    /// An error with the protocol's name for this status, in the words that the server has for it.
+    /// An error of this status, about which nothing else is said.
     pub fn of_status(status: u16) -> Self {
-        let (name, message) = match status {
+        Self { status, name: None, code: None, message: None, retry_after: None }
+    }
+
+    /// An error with these words.
+    pub fn with_message(status: u16, message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), ..Self::of_status(status) }
+    }
+
+    /// Its name in the Messages protocol.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.vendor_words().0)
+    }
+
+    /// The words of a server of the Messages protocol.
+    pub fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or(self.vendor_words().1)
+    }
+
+    /// The name and the words that the server has for this status.
+    fn vendor_words(&self) -> (&'static str, &'static str) {
+        match self.status {
             400 => ("invalid_request_error", "Invalid request"),
             401 => ("authentication_error", "invalid x-api-key"),
             402 => ("billing_error", "Your credit balance is too low"),
@@ -211,13 +240,12 @@ impl ScriptedError {
             529 => ("overloaded_error", "Overloaded"),
             500.. => ("api_error", "Internal server error"),
             _ => ("invalid_request_error", "Invalid request"),
-        };
-        Self { status, name: name.to_owned(), message: message.to_owned(), retry_after: None }
+        }
     }
 
-    /// The body of the response.
+    /// The body of the response in the Messages protocol.
     pub fn body(&self) -> Value {
-        let mut body = error_event(&self.name, &self.message);
+        let mut body = error_event(self.name(), self.message());
         body["request_id"] = Value::from("req_script");
         body
     }

@@ -6,7 +6,7 @@ use serde_saphyr::{Location, Spanned};
 
 use crate::{
     Ending, ForeignReply, ModelScript, SCRIPT_BYTES_MAX, ScriptedAnswer, ScriptedBlock,
-    ScriptedConversation, ScriptedError, ScriptedInput, ScriptedTurn,
+    ScriptedConversation, ScriptedError, ScriptedInput, ScriptedTurn, ServerQuirk,
 };
 
 /// Levels of nesting. Inputs of tools have a few.
@@ -40,6 +40,8 @@ struct ScriptWire {
     key: Option<String>,
     #[serde(default)]
     models: Vec<String>,
+    #[serde(default)]
+    refuses: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,6 +62,8 @@ struct TurnWire {
     delta_chars: Option<Spanned<usize>>,
     #[serde(default)]
     byte_by_byte: bool,
+    #[serde(default)]
+    quirks: Vec<ServerQuirk>,
     cut_after: Option<usize>,
     short_after: Option<usize>,
     silent_after: Option<usize>,
@@ -92,6 +96,7 @@ enum BlockTypeWire {
 struct ErrorWire {
     status: Spanned<u16>,
     r#type: Option<String>,
+    code: Option<String>,
     message: Option<String>,
     retry_after: Option<RetryAfterWire>,
 }
@@ -142,7 +147,8 @@ pub(crate) fn parse(text: &str) -> Result<ModelScript, ScriptFault> {
     let turns = wire.turns.into_iter().map(turn).collect::<Result<_, _>>()?;
     let conversations = wire.conversations.into_iter().map(conversation);
     let conversations = conversations.collect::<Result<_, _>>()?;
-    Ok(ModelScript { turns, conversations, key: wire.key, models: wire.models })
+    let (key, models, refuses) = (wire.key, wire.models, wire.refuses);
+    Ok(ModelScript { turns, conversations, key, models, refuses })
 }
 
 fn conversation(wire: ConversationWire) -> Result<ScriptedConversation, ScriptFault> {
@@ -161,6 +167,7 @@ fn turn(wire: Spanned<TurnWire>) -> Result<ScriptedTurn, ScriptFault> {
         || wire.usage.is_some()
         || wire.delta_chars.is_some()
         || wire.byte_by_byte
+        || !wire.quirks.is_empty()
         || wire.cut_after.or(wire.short_after).or(wire.silent_after).is_some()
         || wire.then_error.is_some();
     match wire {
@@ -203,6 +210,7 @@ fn answer(place: Location, wire: TurnWire) -> Result<ScriptedAnswer, ScriptFault
         answer.delta_chars = chars.value;
     }
     answer.byte_by_byte = wire.byte_by_byte;
+    answer.quirks = wire.quirks;
     let then_error = wire.then_error.map(error).transpose()?;
     let endings = [
         wire.cut_after.map(Ending::Cut),
@@ -268,18 +276,12 @@ fn error(wire: ErrorWire) -> Result<ScriptedError, ScriptFault> {
         let message = format!("expected an error's status, from 400 to 599, but found {status}");
         return Err(ScriptFault::at(place, message));
     }
-    let mut error = ScriptedError::of_status(status);
-    if let Some(name) = wire.r#type {
-        error.name = name;
-    }
-    if let Some(message) = wire.message {
-        error.message = message;
-    }
-    error.retry_after = wire.retry_after.map(|after| match after {
+    let retry_after = wire.retry_after.map(|after| match after {
         RetryAfterWire::Seconds(seconds) => seconds.to_string(),
         RetryAfterWire::Text(text) => text,
     });
-    Ok(error)
+    let (name, code, message) = (wire.r#type, wire.code, wire.message);
+    Ok(ScriptedError { status, name, code, message, retry_after })
 }
 
 fn status(wire: Spanned<u16>) -> Result<u16, ScriptFault> {
@@ -302,6 +304,7 @@ mod tests {
             "
 key: sk-test
 models: [m1]
+refuses: [stream_options]
 turns:
   - content:
       - {type: thinking, thinking: hm, signature: s}
@@ -312,8 +315,9 @@ turns:
     usage: {input_tokens: 5, output_tokens: 6, cache_read_input_tokens: 7}
     delta_chars: 2
     byte_by_byte: true
+    quirks: [no_usage, one_index]
     cut_after: 100
-  - error: {status: 429, type: x_error, message: No., retry_after: 'Sun, 06 Nov 1994 08:49:37 GMT'}
+  - error: {status: 429, type: x_error, code: x, message: No., retry_after: 'Sun, 06 Nov 1994 08:49:37 GMT'}
   - error: {status: 529, retry_after: 3}
   - reply: {status: 502, body: <html>}
   - content: []
@@ -341,10 +345,12 @@ conversations:
         first.stop_reason = "max_tokens".into();
         (first.input_tokens, first.output_tokens, first.cache_read_input_tokens) = (5, 6, 7);
         (first.delta_chars, first.byte_by_byte, first.ending) = (2, true, Ending::Cut(100));
+        first.quirks = vec![ServerQuirk::NoUsage, ServerQuirk::OneIndex];
         let limited = ScriptedError {
             status: 429,
-            name: "x_error".into(),
-            message: "No.".into(),
+            name: Some("x_error".into()),
+            code: Some("x".into()),
+            message: Some("No.".into()),
             retry_after: Some("Sun, 06 Nov 1994 08:49:37 GMT".into()),
         };
         let overloaded =
@@ -367,6 +373,7 @@ conversations:
             }],
             key: Some("sk-test".into()),
             models: vec!["m1".into()],
+            refuses: vec!["stream_options".into()],
         };
         assert_eq!(script, expected);
     }
@@ -462,6 +469,7 @@ conversations:
             "x: 1",
             "turns: [{error: {x: 1}}]",
             "conversations: [{x: 1}]",
+            "turns: [{content: [], quirks: [x]}]",
         ] {
             let fault = ModelScript::parse(wire).expect_err(wire).message;
             let (_, keys) = fault.split_once("expected one of ").expect("the keys");

@@ -3,14 +3,16 @@
 //! Its [`Manner`] says how it answers: it follows a script, plays turns for real agents in the format of the
 //! requested vendor, or refuses everything in that vendor's format. It keeps all requests.
 //!
-//! With a script it speaks Anthropic's Messages (`messages.rs`) and refuses what the vendor's own server
-//! refuses (`messages/refused.rs`). `vendor.rs` has the vendors' formats,
-//! `refusal.rs` their refusals.
+//! With a script (`script.rs`) it speaks Anthropic's Messages (`messages.rs`) and chat completions (`chat.rs`),
+//! and refuses what the vendors' own servers refuse (`refused.rs` below each). `vendor.rs` has the formats of
+//! all four vendors, `refusal.rs` their refusals.
 
+mod chat;
 mod gate;
 mod http;
 mod messages;
 mod refusal;
+mod script;
 mod vendor;
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -49,7 +51,7 @@ pub enum Turn {
 /// How a model answers.
 #[derive(Debug, Clone)]
 pub enum Manner {
-    /// One turn of the script for each request, over the Messages protocol.
+    /// One turn of the script for each request, over the Messages protocol or chat completions.
     Script(ModelScript),
     /// One turn after the other, in the format of the requested vendor: the turn after those in the
     /// request's conversation.
@@ -198,7 +200,7 @@ fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
     locked(&state.requests).push(request.clone());
     let turns = match &state.manner {
         Manner::Script(script) => {
-            return messages::answer(vendor, request, script, &mut locked(&state.turns_used));
+            return script::answer(vendor, request, script, &mut locked(&state.turns_used));
         }
         Manner::Refuse(refusal) => return refusal.answer(vendor),
         Manner::RefuseAtFirst(refusal, time, turns) => {

@@ -13,7 +13,9 @@ use hookwright_model_script::{
 pub use hookwright_model_script::{SCRIPT_BYTES_MAX, ScriptFault};
 
 use super::collect::incomplete;
-use super::failure::{self, ServerWords};
+use super::failure;
+use super::protocol::Protocol;
+use super::server_words::ServerWords;
 use super::{AnswerStream, Model, ModelError, ModelRequest, StreamEvent, read_event};
 use crate::message::Message;
 
@@ -45,17 +47,20 @@ impl ScriptedModel {
             ScriptedTurn::Reply(reply) if reply.status == 200 => {
                 Err(failure::not_an_answer(&reply.content_type))
             }
-            ScriptedTurn::Reply(reply) => {
-                Err(failure::of_status(reply.status, ServerWords::default(), &self.name))
-            }
+            ScriptedTurn::Reply(reply) => Err(self.failed(reply.status, &ServerWords::default())),
         }
     }
 
     fn refused(&self, error: &ScriptedError) -> ModelError {
         let retry_after =
             error.retry_after.as_deref().and_then(hookwright_engine::http::retry_after);
-        let words = ServerWords { name: &error.name, message: &error.message, retry_after };
-        failure::of_status(error.status, words, &self.name)
+        let (name, message) = (error.name().to_owned(), error.message().to_owned());
+        let words = ServerWords { name, message, retry_after, ..ServerWords::default() };
+        self.failed(error.status, &words)
+    }
+
+    fn failed(&self, status: u16, words: &ServerWords) -> ModelError {
+        failure::of_status(Protocol::Messages, status, words, &self.name)
     }
 }
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use hookwright_agent::message::{Block, Message};
-use hookwright_agent::model::anthropic::{AnthropicModel, AnthropicSettings, ApiKey};
-use hookwright_agent::model::{Model as _, ModelErrorKind, ModelRequest, RetryAfter, StreamEvent};
+use hookwright_agent::model::anthropic::AnthropicModel;
+use hookwright_agent::model::{
+    ApiKey, Model as _, ModelErrorKind, ModelRequest, ModelServerSettings, RetryAfter, StreamEvent,
+};
 use hookwright_model_server::{Manner, ModelScript, ModelServer};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -302,7 +304,7 @@ async fn a_wrong_key_and_an_unknown_model_are_told_apart() {
 async fn a_key_that_no_header_can_have_is_named_without_being_shown() {
     let server = server("");
     let key = ApiKey::new("sk-two\nlines");
-    let model = AnthropicModel::new(AnthropicSettings { key, ..settings(&server.url()) });
+    let model = AnthropicModel::new(ModelServerSettings { key, ..settings(&server.url()) });
     let error = failure(&model.expect("a client")).await;
     assert_eq!(error.kind, ModelErrorKind::Unauthorised);
     assert_eq!(error.reason, "the API key has characters that a header cannot have");

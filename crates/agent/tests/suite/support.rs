@@ -1,10 +1,11 @@
 //! A client, a server that follows a script, and a conversation.
 
 use hookwright_agent::message::{Block, Message};
-use hookwright_agent::model::anthropic::{AnthropicModel, AnthropicSettings, ApiKey};
+use hookwright_agent::model::anthropic::AnthropicModel;
 use hookwright_agent::model::collect::Collector;
 use hookwright_agent::model::{
-    AnswerStream, Model as _, ModelAnswer, ModelError, ModelRequest, StreamEvent,
+    AnswerStream, ApiKey, Model, ModelAnswer, ModelError, ModelRequest, ModelServerSettings,
+    StreamEvent,
 };
 use hookwright_agent::tool::ToolSpec;
 use hookwright_engine::variables::Environment;
@@ -13,8 +14,8 @@ use serde_json::json;
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
-pub(crate) fn settings(base_url: &str) -> AnthropicSettings {
-    AnthropicSettings {
+pub(crate) fn settings(base_url: &str) -> ModelServerSettings {
+    ModelServerSettings {
         model: "test-model".into(),
         key: ApiKey::new(KEY),
         base_url: Some(base_url.to_owned()),
@@ -49,7 +50,7 @@ pub(crate) fn hello() -> Vec<Message> {
 
 /// Sends a conversation; the answer has begun then.
 pub(crate) async fn opened(
-    model: &AnthropicModel,
+    model: &dyn Model,
     messages: &[Message],
 ) -> Result<Box<dyn AnswerStream>, ModelError> {
     let tools = tools();
@@ -76,7 +77,7 @@ pub(crate) async fn all(
 
 /// The whole answer to a conversation.
 pub(crate) async fn answer(
-    model: &AnthropicModel,
+    model: &dyn Model,
     messages: &[Message],
 ) -> Result<ModelAnswer, ModelError> {
     let (events, end) = all(opened(model, messages).await?).await;
@@ -89,6 +90,6 @@ pub(crate) async fn answer(
 }
 
 /// Why there is no answer.
-pub(crate) async fn failure(model: &AnthropicModel) -> ModelError {
+pub(crate) async fn failure(model: &dyn Model) -> ModelError {
     answer(model, &hello()).await.expect_err("there is no answer")
 }

@@ -3,12 +3,14 @@
 //! | module | does |
 //! |---|---|
 //! | `assembly` | puts the session together: hooks, model, tools, permissions |
+//! | `model_choice` | the model that a name, or a key, means |
 //! | `files_at_start` | notices when a hook file is no longer as the session read it |
 //! | `output` | what leaves on standard output, in one of three formats |
 //! | `terminal_user` | asks a person on the terminal |
 
 mod assembly;
 mod files_at_start;
+mod model_choice;
 mod output;
 mod terminal_user;
 
@@ -25,6 +27,7 @@ use crate::error::{AgentFailure, Failure, model_help};
 use crate::exit_code;
 use crate::host::runtime;
 use crate::interrupts::Interrupts;
+use crate::model_service::ModelService;
 use crate::screen::Screen;
 use crate::text::visible;
 
@@ -38,7 +41,9 @@ const TURNS_MAX: u32 = 200;
 ///
 /// Sends the prompt to a model and runs the tools that it calls, until it has finished. Hooks of all
 /// files that are found run at every event (`hookwright events`); the files have to be trusted first
-/// (`hookwright trust`). Rules under `permissions:` decide what the tools may do. With
+/// (`hookwright trust`). Rules under `permissions:` decide what the tools may do. The model is
+/// Anthropic's if ANTHROPIC_API_KEY is set, else that of a server of chat completions
+/// (OPENAI_API_KEY, OPENAI_BASE_URL); `anthropic:NAME` and `openai:NAME` choose. With
 /// `--model scripted:FILE` no key is needed: the file says what the model answers. Exits with 0 when
 /// the work is done, 2 if a hook blocked the prompt or a request, 3 if a hook ended the session, 5 if
 /// the model failed or a limit was reached, 130 if it was interrupted, and 1 otherwise.
@@ -48,7 +53,7 @@ pub(crate) struct AgentArguments {
     #[arg(short, long, value_name = "PROMPT")]
     prompt: Option<String>,
 
-    /// The model: a name, or scripted:FILE
+    /// The model: a name, anthropic:NAME, openai:NAME, or scripted:FILE
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
@@ -137,7 +142,7 @@ async fn run(
     start: AgentStart<'_>,
     screen: &Screen,
 ) -> Result<u8, Failure> {
-    let AssembledAgent { agent, engine, output } = session;
+    let AssembledAgent { agent, engine, output, service } = session;
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
     let first = || {
@@ -152,19 +157,20 @@ async fn run(
         interrupts.or_else(&|| engine.interrupt(), engine.settle()).await;
     }
     output.end(&end)?;
-    say_why(&end.status, screen);
+    say_why(&end.status, service, screen);
     Ok(exit_code_of(&end))
 }
 
 /// Says on the screen why the session ended, unless its work is done.
-fn say_why(status: &AgentStatus, screen: &Screen) {
+fn say_why(status: &AgentStatus, service: ModelService, screen: &Screen) {
     let text = match status {
         AgentStatus::Completed | AgentStatus::Interrupted => return,
         AgentStatus::PromptBlocked(reason) => format!("a hook blocked the prompt: {reason}"),
         AgentStatus::RequestBlocked(reason) => format!("a hook blocked a request: {reason}"),
         AgentStatus::EndedByHook(reason) => format!("a hook ended the session: {reason}"),
         AgentStatus::ModelFailed(error) => {
-            format!("the model failed: {}\nhelp: {}", error.reason, model_help(error.kind))
+            let help = model_help(error.kind, service);
+            format!("the model failed: {}\nhelp: {help}", error.reason)
         }
         AgentStatus::JournalFailed(reason) => format!(
             "the session cannot be recorded, so nothing more was done: {reason}\nhelp: check the \

@@ -7,6 +7,7 @@ use hookwright_agent::model::{ModelError, ModelErrorKind};
 use hookwright_agent::permissions::RuleError;
 
 use super::{Failure, Message};
+use crate::model_service::ModelService;
 
 /// What keeps `hookwright agent` from starting.
 #[derive(Debug)]
@@ -19,10 +20,12 @@ pub(crate) enum AgentFailure {
     NotTrusted { refusal: String },
     /// No model is named, and there is no key.
     NoModel,
+    /// A service is chosen, and no model of it.
+    NoModelName { service: ModelService },
     /// The script of a scripted model cannot be used.
     Script { path: PathBuf, cause: String },
     /// A client for the model cannot be made.
-    Client(ModelError),
+    Client { error: ModelError, service: ModelService },
     /// A permission rule cannot be read.
     Rule { place: String, rule: String, cause: RuleError },
     /// The transcript cannot be written.
@@ -57,17 +60,25 @@ impl AgentFailure {
             AgentFailure::NoModel => (
                 "no model is named, and there is no key for one".to_owned(),
                 None,
-                "set ANTHROPIC_API_KEY, here or in secrets.env, or try the agent without a key: \
-                 `--model scripted:FILE`"
+                "set ANTHROPIC_API_KEY or OPENAI_API_KEY, here or in secrets.env, or try the agent \
+                 without a key: `--model scripted:FILE`"
                     .to_owned(),
+            ),
+            AgentFailure::NoModelName { service } => (
+                format!("no model of the {} server is named", service.protocol().name()),
+                None,
+                format!(
+                    "name one that the server has: `--model {}NAME`, or `model:` in hookwright.yaml",
+                    service.prefix()
+                ),
             ),
             AgentFailure::Script { path, cause } => (
                 format!("the script of the model cannot be used: {cause}"),
                 Some(path.display().to_string()),
                 "docs/models.md shows what a script looks like".to_owned(),
             ),
-            AgentFailure::Client(error) => {
-                (error.reason.clone(), None, model_help(error.kind).to_owned())
+            AgentFailure::Client { error, service } => {
+                (error.reason.clone(), None, model_help(error.kind, *service))
             }
             AgentFailure::Rule { place, rule, cause } => (
                 format!("the permission rule `{rule}` cannot be read: {cause}"),
@@ -86,22 +97,35 @@ impl AgentFailure {
 }
 
 /// What to do when a model does not answer.
-pub(crate) fn model_help(kind: ModelErrorKind) -> &'static str {
+pub(crate) fn model_help(kind: ModelErrorKind, service: ModelService) -> String {
+    let (key, url) = (service.key_variable(), service.url_variable());
     match kind {
-        ModelErrorKind::NoKey => "set ANTHROPIC_API_KEY, here or in secrets.env",
-        ModelErrorKind::Unauthorised => "check ANTHROPIC_API_KEY: the server refuses it",
-        ModelErrorKind::UnknownModel => "check `--model` and `model:` in hookwright.yaml",
-        ModelErrorKind::Unreachable => "check the network and ANTHROPIC_BASE_URL, and try again",
-        ModelErrorKind::Tls => {
-            "check ANTHROPIC_BASE_URL: the server has no TLS, or no certificate that this machine trusts"
+        ModelErrorKind::NoKey => format!("set {key}, here or in secrets.env"),
+        ModelErrorKind::Unauthorised => format!("check {key}: the server refuses it"),
+        ModelErrorKind::UnknownModel => {
+            "check `--model` and `model:` in hookwright.yaml; `anthropic:NAME` and `openai:NAME` \
+             choose the server"
+                .to_owned()
         }
-        ModelErrorKind::BadAddress => "fix ANTHROPIC_BASE_URL, or unset it",
-        ModelErrorKind::RateLimited => "wait, or use a key with a higher limit",
-        ModelErrorKind::Overloaded => "the server has too much to do: try again later",
-        ModelErrorKind::Refused => "the server's words say what it refuses; fix that",
-        ModelErrorKind::NotUnderstood => {
-            "check ANTHROPIC_BASE_URL: what answers there does not speak the Messages API"
+        ModelErrorKind::Unreachable => format!("check the network and {url}, and try again"),
+        ModelErrorKind::Tls => format!(
+            "check {url}: the server has no TLS, or no certificate that this machine trusts"
+        ),
+        ModelErrorKind::BadAddress => format!("fix {url}, or unset it"),
+        ModelErrorKind::RateLimited => "wait, or use a key with a higher limit".to_owned(),
+        ModelErrorKind::Overloaded => "the server has too much to do: try again later".to_owned(),
+        ModelErrorKind::ContextTooLong => {
+            "start a new session with a smaller task, or use a model with a larger context"
+                .to_owned()
         }
-        ModelErrorKind::TooLarge => "the answer is larger than the limit: ask for less",
+        ModelErrorKind::NoTools => {
+            "use a model that can call tools, or tell its server to let it".to_owned()
+        }
+        ModelErrorKind::Refused => "the server's words say what it refuses; fix that".to_owned(),
+        ModelErrorKind::NotUnderstood => format!(
+            "check {url}: what answers there does not speak the {} API",
+            service.protocol().name()
+        ),
+        ModelErrorKind::TooLarge => "the answer is larger than the limit: ask for less".to_owned(),
     }
 }

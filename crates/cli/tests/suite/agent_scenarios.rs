@@ -45,7 +45,7 @@ const SCENARIO_TIME_MAX: Duration = Duration::from_secs(120);
 const FILE_BYTES_MAX: usize = 16 * 1024;
 
 /// Every event and every field of an answer has a scenario, so there are at least so many.
-const SCENARIOS_MIN: usize = 100;
+const SCENARIOS_MIN: usize = 150;
 
 /// Scenarios that run at once.
 const AT_ONCE: usize = 4;
@@ -77,6 +77,9 @@ struct Scenario {
     /// Whether the model plays `model.yaml` without a server.
     #[serde(default)]
     scripted: bool,
+    /// Whether the server is set up for chat completions.
+    #[serde(default)]
+    chat: bool,
     /// Runs in a terminal, and this is typed.
     terminal: Option<String>,
     /// Is interrupted when this file of the project exists.
@@ -264,7 +267,13 @@ fn prepared(folder: &Path, scenario: &Scenario, server: &ModelServer) -> Sandbox
     if scenario.scripted {
         fs::copy(folder.join("model.yaml"), home.join("model.yaml")).unwrap();
     } else {
-        let given = [("ANTHROPIC_BASE_URL", server.url()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
+        let given = match scenario.chat {
+            true => [
+                ("OPENAI_BASE_URL", format!("{}/v1", server.url())),
+                ("OPENAI_API_KEY", KEY.to_owned()),
+            ],
+            false => [("ANTHROPIC_BASE_URL", server.url()), ("ANTHROPIC_API_KEY", KEY.to_owned())],
+        };
         for (name, value) in given {
             if !scenario.env.contains_key(name) {
                 sandbox = sandbox.set(name, &value);

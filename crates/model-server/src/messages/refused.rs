@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use hookwright_model_script::{ModelScript, ScriptedError};
 use serde_json::Value;
 
-use super::invalid;
 use crate::http::ReceivedRequest;
 
 const FIELDS: &[&str] = &[
@@ -35,7 +34,7 @@ const FIELDS: &[&str] = &[
 const CACHE_MARKS_MAX: usize = 4;
 
 /// Why a request is refused; `None` if it is in order.
-pub(super) fn why(request: &ReceivedRequest, script: &ModelScript) -> Option<ScriptedError> {
+pub(crate) fn why(request: &ReceivedRequest, script: &ModelScript) -> Option<ScriptedError> {
     of_headers(request, script).err().or_else(|| {
         let body = &request.body;
         let checked = of_fields(body)
@@ -48,9 +47,7 @@ pub(super) fn why(request: &ReceivedRequest, script: &ModelScript) -> Option<Scr
 }
 
 fn of_headers(request: &ReceivedRequest, script: &ModelScript) -> Result<(), ScriptedError> {
-    let unauthorised = |message: &str| {
-        Err(ScriptedError { message: message.to_owned(), ..ScriptedError::of_status(401) })
-    };
+    let unauthorised = |message: &str| Err(ScriptedError::with_message(401, message));
     let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let Some(key) = request.header("x-api-key").or(bearer).filter(|key| !key.is_empty()) else {
         return unauthorised("x-api-key header is required");
@@ -78,7 +75,11 @@ fn of_model(body: &Value, script: &ModelScript) -> Option<ScriptedError> {
     let model = body["model"].as_str().unwrap_or_default();
     let is_known = script.models.is_empty() || script.models.iter().any(|known| known == model);
     let message = format!("model: {model}");
-    (!is_known).then(|| ScriptedError { message, ..ScriptedError::of_status(404) })
+    (!is_known).then(|| ScriptedError::with_message(404, message))
+}
+
+fn invalid(message: impl Into<String>) -> ScriptedError {
+    ScriptedError::with_message(400, message)
 }
 
 fn of_fields(body: &Value) -> Result<(), String> {

@@ -8,11 +8,6 @@ use std::sync::Arc;
 
 use hookwright_agent::agent::BuiltInAgent;
 use hookwright_agent::hooks::{AgentHooks, SessionFacts};
-use hookwright_agent::model::Model;
-use hookwright_agent::model::anthropic::{
-    AnthropicModel, AnthropicSettings, ApiKey, DEFAULT_MODEL,
-};
-use hookwright_agent::model::scripted::ScriptedModel;
 use hookwright_agent::permissions::{PermissionRule, Permissions};
 use hookwright_agent::tool::Tool;
 use hookwright_agent::tools::{ToolSettings, built_in_tools};
@@ -22,10 +17,11 @@ use hookwright_config::{AgentSettings, WrittenRule};
 use hookwright_engine::ports::Clock;
 use hookwright_engine::ports::memory::SystemClock;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Interest, Secrets};
+use hookwright_engine::{Engine, Interest};
 use hookwright_pipeline::session_id;
 
 use super::files_at_start::FilesAtStart;
+use super::model_choice::ChosenModel;
 use super::output::{AgentOutput, StreamFacts, new_transcript};
 use super::terminal_user::TerminalUser;
 use super::{AgentArguments, OutputFormat};
@@ -33,6 +29,7 @@ use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
 use crate::error::{AgentFailure, Failure};
 use crate::exit_code;
 use crate::host::{EngineOptions, MayRun, ProjectHooks};
+use crate::model_service::ModelService;
 use crate::screen::Screen;
 use crate::state;
 use crate::tasks;
@@ -55,6 +52,8 @@ pub(super) struct AssembledAgent {
     pub(super) agent: BuiltInAgent,
     pub(super) engine: Engine,
     pub(super) output: AgentOutput,
+    /// What the model runs on, for advice.
+    pub(super) service: ModelService,
 }
 
 impl AssembledAgent {
@@ -87,7 +86,7 @@ impl AssembledAgent {
         screen.left_out(&hooks.loaded.left_out);
         let settings = std::mem::take(&mut hooks.loaded.agent_settings);
         let name = arguments.model.as_deref().or(settings.model());
-        let model = model(name, &given, &hooks.secrets)?;
+        let ChosenModel { model, service } = ChosenModel::choose(name, &given, &hooks.secrets)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let session_id = session_id::generate(&clock.now());
         let transcript_path =
@@ -134,45 +133,13 @@ impl AssembledAgent {
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,
         };
-        Ok(Ok(Self { agent, engine, output }))
+        Ok(Ok(Self { agent, engine, output, service }))
     }
 }
 
 fn without_keys(given: &Environment) -> Vec<(OsString, OsString)> {
     let all = given.for_agents().iter();
     all.filter(|(name, _)| !KEYS.iter().any(|key| name == key)).cloned().collect()
-}
-
-/// The model that a name means, or the one that there is a key for.
-fn model(
-    name: Option<&str>,
-    environment: &Environment,
-    secrets: &Secrets,
-) -> Result<Arc<dyn Model>, Failure> {
-    if let Some(path) = name.and_then(|name| name.strip_prefix("scripted:")) {
-        return scripted(Path::new(path));
-    }
-    let given =
-        |name: &str| environment.text(name).or_else(|| secrets.get(name)).map(str::to_owned);
-    let key = given(KEYS[0]).filter(|key| !key.trim().is_empty());
-    let Some(key) = key else { return Err(AgentFailure::NoModel.into()) };
-    let settings = AnthropicSettings {
-        model: name.unwrap_or(DEFAULT_MODEL).to_owned(),
-        key: ApiKey::new(&key),
-        base_url: given("ANTHROPIC_BASE_URL"),
-        allow_http: false,
-        environment: environment.clone(),
-    };
-    let model = AnthropicModel::new(settings).map_err(AgentFailure::Client)?;
-    Ok(Arc::new(model))
-}
-
-fn scripted(path: &Path) -> Result<Arc<dyn Model>, Failure> {
-    let failed = |cause: String| AgentFailure::Script { path: path.to_owned(), cause };
-    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    let name = format!("scripted:{}", path.display());
-    let model = ScriptedModel::parse(name, &text).map_err(|fault| failed(fault.to_string()))?;
-    Ok(Arc::new(model))
 }
 
 fn permissions(

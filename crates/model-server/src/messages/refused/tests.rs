@@ -17,7 +17,8 @@ fn body(messages: Value) -> Value {
 
 /// The status and the words.
 fn refused(request: &ReceivedRequest, script: &ModelScript) -> Option<(u16, String, String)> {
-    why(request, script).map(|error| (error.status, error.name, error.message))
+    let error = why(request, script)?;
+    Some((error.status, error.name().to_owned(), error.message().to_owned()))
 }
 
 fn of_conversation(messages: Value) -> Option<String> {
