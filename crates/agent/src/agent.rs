@@ -120,6 +120,22 @@ pub enum AgentNews<'a> {
         /// The message as the model wrote it. If hooks rewrite an input, a notice follows.
         message: &'a Message,
     },
+    /// A call has its result. [`AgentNews::UserMessage`] follows with the results of all calls.
+    CallResult {
+        /// What the model reads.
+        block: &'a Block,
+        /// What came of the call.
+        result: &'a CallResult,
+    },
+    /// A hook rewrote the input of a call.
+    InputRewritten {
+        /// The call's id.
+        call: &'a str,
+        /// The input that runs.
+        input: &'a Map<String, Value>,
+        /// The same for the user.
+        text: &'a str,
+    },
     /// A message of the user was added: the prompt, results of tools, what hooks had to say.
     UserMessage {
         /// The message.
@@ -229,6 +245,19 @@ pub struct AgentStart<'a> {
     pub prompt: &'a str,
     /// `init` or `maintenance`: the project is set up first.
     pub setup: Option<&'a str>,
+    /// The conversation that goes on, if the session is continued.
+    pub earlier: Option<EarlierConversation<'a>>,
+}
+
+/// A conversation that goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct EarlierConversation<'a> {
+    /// Its messages.
+    pub messages: &'a [Message],
+    /// The results of calls that were cut off: the next message of the user begins with them.
+    pub cut_off: &'a [Block],
+    /// What the user should know.
+    pub notices: &'a [String],
 }
 
 /// How a life begins.
@@ -319,9 +348,20 @@ impl Life {
             let observed = self.unless_cancelled(self.agent.hooks.setup(trigger)).await?;
             self.heed(observed)?;
         }
+        let mut content = Vec::new();
+        let source = match start.earlier {
+            None => "startup",
+            Some(EarlierConversation { messages, cut_off, notices }) => {
+                self.conversation = Conversation::from(messages.to_vec());
+                content.extend(cut_off.iter().cloned());
+                for notice in notices {
+                    self.agent.audience.see(AgentNews::Notice(notice));
+                }
+                "resume"
+            }
+        };
         let model = Arc::clone(&self.agent.model);
-        let observed =
-            self.unless_cancelled(self.agent.hooks.start("startup", model.name())).await?;
+        let observed = self.unless_cancelled(self.agent.hooks.start(source, model.name())).await?;
         self.heed(observed)?;
         match self.unless_cancelled(self.agent.hooks.prompt(start.prompt)).await? {
             Next::GoOn(said) => self.pass_on(said),
@@ -331,7 +371,8 @@ impl Life {
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
-        self.add_user_message(vec![Block::text(start.prompt)], &[]).await
+        content.push(Block::text(start.prompt));
+        self.add_user_message(content, &[]).await
     }
 
     /// Whether hooks let the agent end.
@@ -409,7 +450,7 @@ impl Life {
         content: Vec<Block>,
         results: &[CallResult],
     ) -> Result<(), AgentStatus> {
-        let message = self.conversation.add_user(content);
+        let message = &self.conversation.add_user(content);
         self.agent.audience.see(AgentNews::UserMessage { message, results });
         let content = serde_json::to_value(&message.content).unwrap_or_default();
         let count = self.conversation.messages().len();

@@ -178,6 +178,14 @@ pub const HOOK_PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of a hook's output in one such message: the last ones. All of it comes when the hook has ended.
 pub const HOOK_PROGRESS_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes of a transcript that is continued: it is read as a whole, and the conversation in it is kept in
+/// memory. Months of work fit.
+pub const TRANSCRIPT_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// Bytes of one line of a transcript that is continued. The largest has a file twice, as it was and as
+/// it is: [`CHANGED_FILE_BYTES_MAX`], escaped.
+pub const TRANSCRIPT_LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
 /// Characters of a call, a reason or an error in the journal: enough to recognise it. The transcript has
 /// the whole text.
 pub const JOURNAL_CHARS_MAX: usize = 500;

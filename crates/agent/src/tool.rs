@@ -42,6 +42,9 @@ pub struct ToolCall<'a> {
     /// What [`Tool::touches`] said when hooks and permissions judged the call. A tool whose path leads
     /// elsewhere by now fails: another tool may have exchanged a link meanwhile.
     pub judged: &'a Touches,
+    /// The unique name of this run, which every process of it has to carry: after a crash they are found
+    /// by it.
+    pub run_id: &'a str,
     /// Ends it early.
     pub cancel: &'a CancellationToken,
 }

@@ -1,29 +1,39 @@
 //! [`Transcript`]: the file with everything that was said, one JSON object a line, in the shape that
 //! scripts read which hooks at `session:stop` start (`transcript_path`).
 //!
+//! Results of calls have a line each, written as soon as the call has ended. `reading.rs` continues a
+//! transcript.
+//!
 //! A line is written whole or not at all: a line that the disk had no room for is taken back, so the
 //! last line is never half.
 
+mod reading;
+
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use hookwright_process::faults;
+use serde_json::{Map, Value, json};
 
 use crate::agent::CallResult;
 use crate::hook_stream::uuid;
-use crate::message::Message;
+use crate::message::{Block, Message};
 use crate::model::ModelAnswer;
 use crate::tool::ToolEnd;
 
+pub use reading::{ContinuedTranscript, TranscriptError, TranscriptMark};
+
 /// The transcript of a session.
-#[derive(Debug)]
 pub struct Transcript {
     file: File,
     path: PathBuf,
     written: u64,
     lines: u64,
+    /// Of all that is written.
+    digest: hmac_sha256::Hash,
     facts: TranscriptFacts,
     last_uuid: Option<String>,
 }
@@ -50,8 +60,8 @@ impl Transcript {
     /// A new transcript, which only its owner can read. It must not be there yet.
     pub fn create(path: &Path, facts: TranscriptFacts) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        let path = path.to_owned();
-        Ok(Self { file, path, written: 0, lines: 0, facts, last_uuid: None })
+        let (path, digest) = (path.to_owned(), hmac_sha256::Hash::new());
+        Ok(Self { file, path, written: 0, lines: 0, digest, facts, last_uuid: None })
     }
 
     /// Where it is.
@@ -64,17 +74,40 @@ impl Transcript {
         &self.facts
     }
 
-    /// A message of the user. With the results of calls, each of them has a line of its own, as scripts
-    /// expect it.
-    pub fn user(&mut self, message: &Message, results: &[CallResult], at: &str) -> io::Result<()> {
-        let mut more = json!({ "message": message });
-        let responses: Vec<Value> = results.iter().filter_map(response).collect();
-        match &responses[..] {
-            [] => {}
-            [one] => more["toolUseResult"] = one.clone(),
-            many => more["toolUseResults"] = many.to_vec().into(),
+    /// How long it is, and the digest of what it contains.
+    pub fn mark(&self) -> TranscriptMark {
+        let digest = self.digest.finalize();
+        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        TranscriptMark { bytes: self.written, digest }
+    }
+
+    /// A message of the user.
+    pub fn user(&mut self, message: &Message, at: &str) -> io::Result<()> {
+        self.line("user", json!({ "message": message }), at)
+    }
+
+    /// The result of a call, as a message of its own.
+    pub fn result(&mut self, block: &Block, result: &CallResult, at: &str) -> io::Result<()> {
+        let mut more = json!({ "message": { "role": "user", "content": [block] } });
+        if let Some(response) = response(result) {
+            more["toolUseResult"] = response;
         }
         self.line("user", more, at)
+    }
+
+    /// What runs in place of the input that the model wrote.
+    pub fn rewritten(
+        &mut self,
+        call: &str,
+        input: &Map<String, Value>,
+        text: &str,
+        at: &str,
+    ) -> io::Result<()> {
+        let more = json!({
+            "subtype": "informational", "content": text, "level": "notice",
+            "rewrittenInput": { "tool_use_id": call, "input": input },
+        });
+        self.line("system", more, at)
     }
 
     /// An answer of the model.
@@ -117,15 +150,39 @@ impl Transcript {
         line["timestamp"] = at.into();
         let mut text = line.to_string();
         text.push('\n');
-        if let Err(error) = self.file.write_all(text.as_bytes()) {
+        faults::point("transcript line");
+        // Only a fault campaign can end the program between the two halves.
+        let (first, second) = text.as_bytes().split_at(cut_of(&text));
+        let written = self.file.write_all(first).and_then(|()| {
+            if !second.is_empty() {
+                faults::point("transcript half line");
+            }
+            self.file.write_all(second)
+        });
+        if let Err(error) = written {
             // What is there of the line goes, so that the last line is never half.
             self.file.set_len(self.written)?;
             self.file.seek(SeekFrom::Start(self.written))?;
             return Err(error);
         }
         self.written += text.len() as u64;
+        self.digest.update(text.as_bytes());
         self.last_uuid = Some(id);
         Ok(())
+    }
+}
+
+impl fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transcript").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl From<Transcript> for ContinuedTranscript {
+    /// A new transcript, in which nothing was said.
+    fn from(transcript: Transcript) -> Self {
+        let (messages, cut_off, notices) = Default::default();
+        Self { transcript, messages, cut_off, notices }
     }
 }
 
@@ -143,6 +200,11 @@ pub fn assistant_message(answer: &ModelAnswer, message: &Message) -> Value {
     })
 }
 
+/// Where a line is divided so that a fault campaign can cut it; otherwise it is written as a whole.
+fn cut_of(line: &str) -> usize {
+    if cfg!(feature = "faults") { line.len() / 2 } else { line.len() }
+}
+
 /// What a tool gave, as hooks read it.
 fn response(result: &CallResult) -> Option<Value> {
     match &result.end {
@@ -155,7 +217,7 @@ fn response(result: &CallResult) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Block, Usage};
+    use crate::message::Usage;
 
     fn facts() -> TranscriptFacts {
         TranscriptFacts {
@@ -177,7 +239,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("t.jsonl");
         let mut transcript = Transcript::create(&path, facts()).expect("created");
-        transcript.user(&Message::user(vec![Block::text("go")]), &[], "T1").expect("written");
+        transcript.user(&Message::user(vec![Block::text("go")]), "T1").expect("written");
         let message = Message::assistant(vec![Block::text("done")]);
         let answer = ModelAnswer {
             id: "msg_1".to_owned(),

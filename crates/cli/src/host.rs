@@ -8,9 +8,10 @@ mod trusted_files;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use hookwright_config::{Loaded, ReadFile};
-use hookwright_engine::ports::{Memory, Ports};
+use hookwright_engine::ports::{Journal, Memory, Ports};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, HookSet, Secrets, Setup};
 use hookwright_events::Event;
@@ -57,6 +58,8 @@ pub(crate) struct EngineOptions {
     pub(crate) memory: Option<Arc<dyn Memory>>,
     /// Where background hooks run.
     pub(crate) background: Background,
+    /// The session's journal, and the number of its last firing; none by default.
+    pub(crate) journal: Option<(Arc<dyn Journal>, Arc<AtomicU64>)>,
 }
 
 impl ProjectHooks {
@@ -99,13 +102,16 @@ impl ProjectHooks {
     }
 
     fn assemble(&self, hooks: HookSet, options: EngineOptions, ports: Ports) -> Engine {
-        let EngineOptions { skip, memory, background } = options;
+        let EngineOptions { skip, memory, background, journal } = options;
         let memory = memory.unwrap_or_else(|| Arc::clone(&ports.memory));
+        let unrecorded = || (Arc::clone(&ports.journal), Arc::default());
+        let (journal, firings) = journal.unwrap_or_else(unrecorded);
         Engine::new(Setup {
             secrets: self.secrets.clone(),
             skip,
-            ports: Ports { memory, ..ports },
+            ports: Ports { memory, journal, ..ports },
             background,
+            firings,
             ..Setup::new(hooks, self.root.clone(), self.environment.clone())
         })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::LeaseOwner;
-use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, Store, records};
@@ -273,6 +273,10 @@ impl Sessions {
                 _ => list(Query::default())?,
             },
         };
+        if choice == SessionChoice::Resume {
+            // Those need a prompt, and have a command of their own.
+            found.retain(|session| session.record.command != AGENT_COMMAND);
+        }
         let names = || found.iter().map(|session| session.name().to_owned()).collect();
         match (found.len(), self.store.as_deref()) {
             (1, Some(store)) => Ok((store, found.swap_remove(0))),

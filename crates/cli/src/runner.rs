@@ -202,16 +202,7 @@ impl ProjectRunner {
 
     /// A new session name, which no session and no folder of this project has.
     pub(crate) fn new_name(&self, store: &dyn Store) -> Result<SessionName, Failure> {
-        loop {
-            let name = made_names::next(store).map_err(Failure::Store)?;
-            let filter =
-                Filter { name_prefix: Some(name.as_str().to_owned()), ..Filter::newest(1) };
-            let used = store.list(Kind::Session, &filter).map_err(Failure::Store)?;
-            let folder = SessionFolder::new(&self.found.project_root, name.clone());
-            if used.is_empty() && !folder.path().exists() {
-                return Ok(name);
-            }
-        }
+        new_session_name(store, &self.found.project_root)
     }
 
     pub(crate) fn new_record(
@@ -336,6 +327,18 @@ impl ProjectRunner {
             let kept_in = Arc::clone(&store);
             approvals::port(asking, move || Ok(Arc::clone(&kept_in)))
         })
+    }
+}
+
+/// A new session name, which no session and no folder of this project has.
+pub(crate) fn new_session_name(store: &dyn Store, root: &Path) -> Result<SessionName, Failure> {
+    loop {
+        let name = made_names::next(store).map_err(Failure::Store)?;
+        let filter = Filter { name_prefix: Some(name.as_str().to_owned()), ..Filter::newest(1) };
+        let used = store.list(Kind::Session, &filter).map_err(Failure::Store)?;
+        if used.is_empty() && !SessionFolder::new(root, name.clone()).path().exists() {
+            return Ok(name);
+        }
     }
 }
 

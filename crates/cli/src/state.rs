@@ -77,6 +77,11 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     UserFolders::current().own_state().ok_or(Failure::NoStateFolder)
 }
 
+/// The transcript of the agent's session with this id.
+pub(crate) fn transcript(session_id: &str) -> Result<PathBuf, Failure> {
+    Ok(folder()?.join("transcripts").join(format!("{session_id}.jsonl")))
+}
+
 /// The same for a process with these variables.
 pub(crate) fn folder_in(state_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     if let Some(folder) = state_home.filter(|folder| folder.is_absolute()) {

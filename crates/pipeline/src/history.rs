@@ -27,6 +27,7 @@ use hookwright_events::{
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::availability::Availability;
+use crate::limits::TRANSCRIPT_MARKS_MAX;
 use crate::pending_output::PendingOutput;
 use crate::plan::Reason;
 use crate::record::{end_of_hook, milliseconds};
@@ -66,6 +67,10 @@ pub struct History {
     pub memory: Remembered,
     /// Hook output that no prompt has delivered.
     pub pending: PendingOutput,
+    /// The last known lengths of the transcript, each with the digest of what it contained.
+    pub transcript_marks: Vec<(u64, String)>,
+    /// The markers of calls of the built-in agent that have not ended, by the call's id.
+    calls: HashMap<String, String>,
     /// How it ended last.
     pub ended: Option<(SessionStatus, String)>,
     /// How often it ended.
@@ -160,6 +165,8 @@ impl History {
         let this_end = self.endings;
         let is_past = |key: &FiringKey| matches!(key.point, Point::Closing { endings, .. } if endings != this_end);
         let is_left = |(key, known): &(&FiringKey, &KnownFiring)| match known.verdict {
+            // A turn that is repeated fires anew; what a turn left in the background is ended.
+            _ if matches!(key.point, Point::InTurn { .. }) => false,
             Some(_) => !known.open.is_empty() && !self.is_below_open_hook(key),
             None => is_past(key),
         };
@@ -361,6 +368,17 @@ impl History {
                 past.unfinished = None;
                 past.result = Some(result);
                 past.duration_ms += duration_ms;
+                self.calls.clear();
+            }
+            TurnEvent::CallStarting { call, run_id: Some(run_id), .. } => {
+                self.calls.insert(call, run_id);
+            }
+            TurnEvent::CallEnded { call, .. } => drop(self.calls.remove(&call)),
+            TurnEvent::TranscriptWritten { bytes, digest } => {
+                if self.transcript_marks.len() >= TRANSCRIPT_MARKS_MAX {
+                    self.transcript_marks.remove(0);
+                }
+                self.transcript_marks.push((bytes, digest));
             }
             TurnEvent::AgentRunning { .. }
             | TurnEvent::AgentPrompted { .. }
@@ -369,10 +387,8 @@ impl History {
             | TurnEvent::RequestSending { .. }
             | TurnEvent::RequestEnded { .. }
             | TurnEvent::CallStarting { .. }
-            | TurnEvent::CallEnded { .. }
             | TurnEvent::QuestionAsked { .. }
-            | TurnEvent::QuestionAnswered { .. }
-            | TurnEvent::TranscriptWritten { .. } => {}
+            | TurnEvent::QuestionAnswered { .. } => {}
         }
     }
 

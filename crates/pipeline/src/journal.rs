@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::{Journal, Promise};
-use hookwright_events::{FiringEvent, RunEvent, RunEventKind, SessionEvent, TurnEvent};
+use hookwright_events::{
+    FiringEvent, FiringKey, Point, RunEvent, RunEventKind, SessionEvent, TurnEvent,
+};
 use hookwright_process::faults;
 use hookwright_store::{
     Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
@@ -209,10 +211,14 @@ impl SessionJournal {
 
     /// The entry's text: without secrets, and without output three times over.
     fn entry(&self, event: &RunEvent) -> String {
-        let is_cut = matches!(
-            event.kind,
-            RunEventKind::Firing(FiringEvent::Decided { .. } | FiringEvent::HookReported { .. })
-        );
+        let is_of_turn = is_fired_in_turn(&event.kind);
+        let is_cut = is_of_turn
+            || matches!(
+                event.kind,
+                RunEventKind::Firing(
+                    FiringEvent::Decided { .. } | FiringEvent::HookReported { .. }
+                )
+            );
         if !is_cut
             && self.secrets.is_empty()
             && let Ok(text) = serde_json::to_string(event)
@@ -220,6 +226,9 @@ impl SessionJournal {
             return text;
         }
         let mut value = serde_json::to_value(event).unwrap_or_default();
+        if is_of_turn && let Some(fields) = value.as_object_mut() {
+            fields.remove("data");
+        }
         if let RunEventKind::Firing(FiringEvent::Decided { .. }) = event.kind {
             value["decision"]["hooks"] = Value::Null;
         }
@@ -234,6 +243,16 @@ impl SessionJournal {
     fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an agent's driver fired it. Such a firing is never taken up, so its data are not needed; they
+/// may be a whole file.
+fn is_fired_in_turn(kind: &RunEventKind) -> bool {
+    let RunEventKind::Firing(FiringEvent::Fired { key: Some(key), data: Some(_), .. }) = kind
+    else {
+        return false;
+    };
+    matches!(FiringKey::parse(key).point, Point::InTurn { .. })
 }
 
 /// Whether people rely on it: then it must survive a crash of the machine too.

@@ -6,6 +6,7 @@
 //! | [`sources`] | every file that configures a session, found and kept as text |
 //! | [`plan`] | what a session will do, worked out from those and checked whole |
 //! | [`session`] | one session from its start, or from where it was interrupted, to its end |
+//! | [`prompted_session`] | a session of the built-in agent that a person prompts |
 //! | [`history`] | what happened so far, according to the session's journal |
 //! | [`journal`], [`record`] | what is stored as it happens, and what lists show of it |
 //! | [`lease`] | one process at a time runs a session |
@@ -38,6 +39,7 @@ pub mod made_names;
 mod pending_output;
 pub mod plan;
 mod prompt;
+pub mod prompted_session;
 pub mod queue;
 pub mod record;
 pub mod session;

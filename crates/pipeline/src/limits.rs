@@ -211,3 +211,7 @@ pub const FOLDER_ENTRIES_MAX: usize = 10_000;
 /// Bytes of a file that is read to see whether it is a loop or a pipeline, if its name does not
 /// tell. Loops are small; lock files and data of other programs are not.
 pub const UNNAMED_RUN_BYTES_MAX: u64 = 256 * 1024;
+
+/// Lengths of a transcript that a resumed session knows. The last one that fits checks all before it;
+/// earlier ones only help if the end of the file is lost.
+pub const TRANSCRIPT_MARKS_MAX: usize = 1_000;

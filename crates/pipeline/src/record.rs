@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
 
+/// The command of sessions of the built-in agent that a person prompts.
+pub const AGENT_COMMAND: &str = "agent";
+
 /// A session in lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -195,6 +198,9 @@ impl SessionRecord {
     pub fn resume_command(&self, status: SessionStatus) -> Option<String> {
         if !self.can_be_resumed(status) {
             return None;
+        }
+        if self.command == AGENT_COMMAND {
+            return Some(format!("hookwright agent --resume {}", self.name));
         }
         let command = format!("hookwright resume {}", self.name);
         if status != SessionStatus::Paused || self.paused_for != Some(PauseCause::Cost) {

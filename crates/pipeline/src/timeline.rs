@@ -14,8 +14,8 @@ mod question;
 use std::fmt;
 
 use hookwright_events::{
-    Decision, EventName, FiringEvent, FiringKey, Report, RunEvent, RunEventKind, SessionEvent,
-    Status, TurnEvent, Usage,
+    Decision, EventName, FiringEvent, FiringKey, Point, Report, RunEvent, RunEventKind,
+    SessionEvent, Status, TurnEvent, Usage,
 };
 
 use crate::record::{Pause, milliseconds};
@@ -259,9 +259,12 @@ impl Timeline {
     }
 
     fn see_fired(&mut self, firing: u64, at: String, event: &EventName, key: Option<String>) {
+        let key = key.map(|key| FiringKey::parse(&key));
         match *event {
+            // An agent's driver fired it in the middle of the turn.
+            _ if key.as_ref().is_some_and(|key| matches!(key.point, Point::InTurn { .. })) => {}
             EventName::ITERATION_START => {
-                if let Some(turn) = key.and_then(|key| FiringKey::parse(&key).starting_turn()) {
+                if let Some(turn) = key.and_then(|key| key.starting_turn()) {
                     self.parts.begin_iteration(at, turn, &self.state);
                 }
             }

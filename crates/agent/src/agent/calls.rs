@@ -2,6 +2,7 @@
 //! run at once, as many as the limit permits; results keep the order of the calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookwright_events::{CallOutcome, TurnEvent};
@@ -30,6 +31,8 @@ pub(super) struct ModelCall {
     input: Map<String, Value>,
     /// Its input is no JSON object, and why.
     broken: Option<String>,
+    /// The marker of its processes.
+    run_id: String,
 }
 
 /// What a call needs to run.
@@ -60,6 +63,7 @@ impl Life {
                     .iter()
                     .find(|(broken, _)| broken == id)
                     .map(|(_, why)| why.clone()),
+                run_id: run_id(),
             }),
             _ => None,
         });
@@ -74,8 +78,12 @@ impl Life {
         }
         let results: Vec<CallResult> =
             calls.into_iter().map(|call| call.result(None, None)).collect();
-        let blocks = results.iter().map(|result| error_block(&result.id, NEVER_STARTED)).collect();
-        let message = self.conversation.add_user(blocks);
+        let blocks: Vec<Block> =
+            results.iter().map(|result| error_block(&result.id, NEVER_STARTED)).collect();
+        for (block, result) in blocks.iter().zip(&results) {
+            self.agent.audience.see(AgentNews::CallResult { block, result });
+        }
+        let message = &self.conversation.add_user(blocks);
         self.agent.audience.see(AgentNews::UserMessage { message, results: &results });
     }
 
@@ -94,7 +102,9 @@ impl Life {
                     if self.conversation.rewrite_input(&call.id, &call.input) {
                         // The answer is recorded as the model wrote it; this says what runs.
                         let text = call.rewritten();
-                        self.agent.audience.see(AgentNews::Notice(&text));
+                        let (call, input) = (&*call.id, &call.input);
+                        let news = AgentNews::InputRewritten { call, input, text: &text };
+                        self.agent.audience.see(news);
                     }
                     planned.push(Planned::Granted(call, permit));
                 }
@@ -134,9 +144,10 @@ impl Life {
             let end = match end {
                 Ok(end) => end,
                 Err(text) => {
-                    let recorded = self.record(ended_call(&result, self.agent_id()));
-                    ended = ended.or(recorded.err());
-                    blocks.push(error_block(&result.id, &text));
+                    let block = error_block(&result.id, &text);
+                    let told = self.tell_result(&block, &result);
+                    ended = ended.or(told.err());
+                    blocks.push(block);
                     results.push(result);
                     continue;
                 }
@@ -149,9 +160,10 @@ impl Life {
                 self.agent.audience.see(AgentNews::HookMessage(message));
             }
             self.conversation.add_contexts(answered.said.contexts);
-            blocks.push(result_block(&result.id, &end, answered.updated_output));
-            let recorded = self.record(ended_call(&result, self.agent_id()));
-            ended = ended.or(recorded.err());
+            let block = result_block(&result.id, &end, answered.updated_output);
+            let told = self.tell_result(&block, &result);
+            ended = ended.or(told.err());
+            blocks.push(block);
             if let Some(reason) = answered.end {
                 ended.get_or_insert(AgentStatus::EndedByHook(reason));
             }
@@ -162,6 +174,13 @@ impl Life {
             return Err(self.session.cut_off());
         }
         ended.map_or(added, Err)
+    }
+
+    /// A call has its result. The audience keeps it before its end is recorded: a recorded end is never
+    /// without its result.
+    fn tell_result(&self, block: &Block, result: &CallResult) -> Result<(), AgentStatus> {
+        self.agent.audience.see(AgentNews::CallResult { block, result });
+        self.record(ended_call(result, self.agent_id()))
     }
 
     /// Hooks, rules and questions of one call: the tool that may run, or why it may not.
@@ -333,7 +352,8 @@ impl Life {
 
 impl ModelCall {
     fn empty() -> Self {
-        Self { id: String::new(), tool: String::new(), input: Map::new(), broken: None }
+        let (id, tool, run_id) = Default::default();
+        Self { id, tool, input: Map::new(), broken: None, run_id }
     }
 
     fn facts(&self) -> CallFacts<'_> {
@@ -356,6 +376,7 @@ impl ModelCall {
             call: self.id.clone(),
             tool: self.tool.clone(),
             what: call_in_words(&self.input),
+            run_id: Some(self.run_id.clone()),
             agent_id,
         }
     }
@@ -376,6 +397,14 @@ impl ModelCall {
         }
         Ok(())
     }
+}
+
+/// No other run of this machine has it: processes are found by it when they have to be ended.
+fn run_id() -> String {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let moment = since.unwrap_or_default().as_nanos();
+    format!("tool-{}-{moment:x}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// How a call ended, for the journal.
@@ -454,7 +483,9 @@ impl RunningTools {
             tasks.spawn(async move {
                 let _slot = slots.acquire().await;
                 let (id, input, judged) = (&*call.id, &call.input, &permit.touches);
-                let end = permit.tool.run(ToolCall { id, input, judged, cancel: &cancel }).await;
+                let run_id = &*call.run_id;
+                let call = ToolCall { id, input, judged, run_id, cancel: &cancel };
+                let end = permit.tool.run(call).await;
                 (number, end)
             });
         }

@@ -9,6 +9,12 @@ pub struct Conversation {
     contexts: Vec<String>,
 }
 
+impl From<Vec<Message>> for Conversation {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, contexts: Vec::new() }
+    }
+}
+
 impl Conversation {
     /// The messages so far.
     pub fn messages(&self) -> &[Message] {
@@ -20,11 +26,16 @@ impl Conversation {
         self.contexts.extend(contexts.into_iter().filter(|text| !text.trim().is_empty()));
     }
 
-    /// Adds a message of the user, and behind its content the contexts that wait.
-    pub(super) fn add_user(&mut self, content: Vec<Block>) -> &Message {
-        self.messages.push(Message::user(content));
-        self.place_contexts();
-        &self.messages[self.messages.len() - 1]
+    /// Adds a message of the user, and behind its content the contexts that wait. If the last message is
+    /// the user's too, as in a conversation that was cut off, it becomes longer. Returns what was added.
+    pub(super) fn add_user(&mut self, content: Vec<Block>) -> Message {
+        let mut added = Message::user(content);
+        match self.messages.last_mut().filter(|last| last.role == Role::User) {
+            Some(last) => last.content.extend(added.content.iter().cloned()),
+            None => self.messages.push(added.clone()),
+        }
+        added.content.extend(self.place_contexts());
+        added
     }
 
     /// Adds a message of the model.

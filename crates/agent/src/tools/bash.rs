@@ -6,7 +6,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hookwright_engine::ports::Promise;
@@ -90,7 +89,7 @@ impl BashTool {
             kill_grace: SHELL_KILL_GRACE,
             linger: SHELL_LINGER,
             output_bytes_max: SHELL_OUTPUT_BYTES_MAX,
-            run_id: run_id(),
+            run_id: call.run_id.to_owned(),
         };
         let run = hookwright_process::run(launch, &mut (), call.cancel).await;
         let took = run.duration;
@@ -116,14 +115,6 @@ impl Tool for BashTool {
             ended(result, took)
         })
     }
-}
-
-/// No other run of this machine has it: processes are found by it when they have to be ended.
-fn run_id() -> String {
-    static RUNS: AtomicU64 = AtomicU64::new(0);
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let moment = since.unwrap_or_default().as_nanos();
-    format!("tool-{}-{moment:x}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
 fn report(run: &Ended) -> Result<ToolOutput, ToolFailure> {

@@ -81,7 +81,8 @@ async fn call_until(
     let Value::Object(input) = json!({ "text": text }) else { panic!("an object") };
     let judged = tool.touches(&input);
     assert_eq!(judged, Touches::Other);
-    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, cancel }).await
+    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, run_id: "tool-1", cancel })
+        .await
 }
 
 fn ran(end: &ToolEnd) -> &str {
@@ -152,7 +153,13 @@ async fn calls_at_once_each_get_their_own_result() {
         running.spawn(async move {
             let Value::Object(input) = json!({ "text": word }) else { panic!("an object") };
             let (judged, cancel) = (Touches::Other, CancellationToken::new());
-            let call = ToolCall { id: "toolu_1", input: &input, judged: &judged, cancel: &cancel };
+            let call = ToolCall {
+                id: "toolu_1",
+                input: &input,
+                judged: &judged,
+                run_id: "tool-1",
+                cancel: &cancel,
+            };
             (word, ran(&echo.run(call).await).to_owned())
         });
     }

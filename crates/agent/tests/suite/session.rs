@@ -82,10 +82,12 @@ impl Audience for Kept {
             AgentNews::Answer { message, .. } | AgentNews::UserMessage { message, .. } => {
                 self.messages.lock().unwrap().push(message.clone());
             }
-            AgentNews::HookMessage(text) | AgentNews::Notice(text) => {
+            AgentNews::HookMessage(text)
+            | AgentNews::Notice(text)
+            | AgentNews::InputRewritten { text, .. } => {
                 self.told.lock().unwrap().push(text.to_owned());
             }
-            AgentNews::Stream(_) | AgentNews::Retry { .. } => {}
+            AgentNews::Stream(_) | AgentNews::Retry { .. } | AgentNews::CallResult { .. } => {}
         }
     }
 
@@ -165,7 +167,7 @@ impl Session {
     }
 
     async fn run_until(self, cancel: CancellationToken) -> Ran {
-        let start = AgentStart { prompt: "go", setup: None };
+        let start = AgentStart { prompt: "go", setup: None, earlier: None };
         let end = self.agent.run(start, &cancel).await;
         let messages = self.kept.messages.lock().unwrap().clone();
         let told = self.kept.told.lock().unwrap().clone();

@@ -124,7 +124,8 @@ async fn run(tool: &Arc<dyn Tool>, input: &Value, cancel: &CancellationToken) ->
     if let Touches::Refused(error) = judged {
         return refused(error);
     }
-    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, cancel }).await
+    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, run_id: "tool-1", cancel })
+        .await
 }
 
 fn object(input: &Value) -> Map<String, Value> {

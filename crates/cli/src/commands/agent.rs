@@ -5,6 +5,7 @@
 //! | `assembly` | puts the session together: hooks, model, tools, permissions |
 //! | `model_choice` | the model that a name, or a key, means |
 //! | `files_at_start` | notices when a hook file is no longer as the session read it |
+//! | `session` | the session in the store: a new one, or one that is continued |
 //! | `output` | what leaves on standard output, in one of three formats |
 //! | `terminal_user` | asks a person on the terminal |
 
@@ -12,13 +13,15 @@ mod assembly;
 mod files_at_start;
 mod model_choice;
 mod output;
+mod session;
 mod terminal_user;
 
 use std::io::{self, IsTerminal, Read};
 
 use clap::{Args, ValueEnum};
-use hookwright_agent::agent::{AgentEnd, AgentStart, AgentStatus};
+use hookwright_agent::agent::{AgentEnd, AgentStart, AgentStatus, EarlierConversation};
 use hookwright_agent::permissions::PermissionMode;
+use hookwright_events::{SessionStatus, TurnResult};
 use tokio_util::sync::CancellationToken;
 
 use self::assembly::AssembledAgent;
@@ -29,13 +32,16 @@ use crate::host::runtime;
 use crate::interrupts::Interrupts;
 use crate::model_service::ModelService;
 use crate::screen::Screen;
-use crate::text::visible;
+use crate::text::{one_line, visible};
 
 /// A prompt that is longer is no prompt but a file, which the agent can read itself.
 const PROMPT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Requests to the model without `--max-turns`. An agent that needs more has lost its way.
 const TURNS_MAX: u32 = 200;
+
+/// Characters of the model's last words that the journal keeps.
+const SUMMARY_CHARS_MAX: usize = 300;
 
 /// Run the built-in agent: every hook of an agent's life fires and is obeyed
 ///
@@ -46,7 +52,9 @@ const TURNS_MAX: u32 = 200;
 /// (OPENAI_API_KEY, OPENAI_BASE_URL); `anthropic:NAME` and `openai:NAME` choose. With
 /// `--model scripted:FILE` no key is needed: the file says what the model answers. Exits with 0 when
 /// the work is done, 2 if a hook blocked the prompt or a request, 3 if a hook ended the session, 5 if
-/// the model failed or a limit was reached, 130 if it was interrupted, and 1 otherwise.
+/// the model failed or a limit was reached, 130 if it was interrupted, and 1 otherwise. Each run is a
+/// session: `hookwright sessions` lists it, `hookwright stop` ends it, and `--resume` or `--continue`
+/// goes on with its conversation.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
     /// What the agent is to do; without it, standard input is read
@@ -68,6 +76,14 @@ pub(crate) struct AgentArguments {
     /// Requests to the model, at most
     #[arg(long, value_name = "NUMBER", default_value_t = TURNS_MAX)]
     max_turns: u32,
+
+    /// Continue this session of the agent: its name or id, or the beginning of one
+    #[arg(long, value_name = "SESSION", conflicts_with = "latest")]
+    resume: Option<String>,
+
+    /// Continue the newest session of the agent in this project
+    #[arg(long = "continue")]
+    latest: bool,
 
     /// Fire session:setup first, with the trigger init
     #[arg(long, conflicts_with = "maintenance")]
@@ -116,9 +132,8 @@ pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, F
         (_, true) => Some("maintenance"),
         _ => None,
     };
-    let start = AgentStart { prompt: &prompt, setup };
     let runtime = runtime()?;
-    runtime.block_on(run(session, start, screen))
+    runtime.block_on(run(session, &prompt, setup, screen))
 }
 
 fn read_prompt() -> Result<String, AgentFailure> {
@@ -138,17 +153,26 @@ fn read_prompt() -> Result<String, AgentFailure> {
 }
 
 async fn run(
-    session: AssembledAgent,
-    start: AgentStart<'_>,
+    assembled: AssembledAgent,
+    prompt: &str,
+    setup: Option<&str>,
     screen: &Screen,
 ) -> Result<u8, Failure> {
-    let AssembledAgent { agent, engine, output, service } = session;
+    let AssembledAgent { agent, engine, output, service, session, earlier } = assembled;
+    let earlier = earlier.as_ref().map(|(messages, cut_off, notices)| EarlierConversation {
+        messages,
+        cut_off,
+        notices,
+    });
+    let start = AgentStart { prompt, setup, earlier };
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
     let first = || {
         screen.talk("interrupted: ending the agent (interrupt again to exit at once)\n");
         cancel.cancel();
     };
+    session.end_survivors().await;
+    session.begin().map_err(Failure::Store)?;
     output.begin();
     let end = interrupts.or_else(&first, agent.run(start, &cancel)).await;
     let waiting_for = engine.in_background();
@@ -156,7 +180,18 @@ async fn run(
         screen.talk(&crate::render::human::waiting_for(&waiting_for));
         interrupts.or_else(&|| engine.interrupt(), engine.settle()).await;
     }
-    output.end(&end)?;
+    let printed = output.end(&end);
+    let ended = session.end(
+        result_of(&end),
+        session_status(&end.status),
+        Some(output.transcript_written()),
+    );
+    if let Err(error) = ended
+        && !matches!(end.status, AgentStatus::JournalFailed(_))
+    {
+        screen.talk(&format!("warning: the end of the session cannot be recorded: {error}\n"));
+    }
+    printed?;
     say_why(&end.status, service, screen);
     Ok(exit_code_of(&end))
 }
@@ -181,6 +216,35 @@ fn say_why(status: &AgentStatus, service: ModelService, screen: &Screen) {
         }
     };
     screen.talk(&format!("{}\n", visible(&text)));
+}
+
+/// What the journal says of the prompt's work.
+fn result_of(end: &AgentEnd) -> TurnResult {
+    let error = match end.status {
+        AgentStatus::Interrupted => Some("interrupted".to_owned()),
+        _ => end.status.error(),
+    };
+    let decision = if error.is_some() { "error" } else { "stop" };
+    TurnResult {
+        decision: decision.to_owned(),
+        summary: one_line(&end.text, SUMMARY_CHARS_MAX),
+        error,
+        usage: Some(end.usage.into()),
+        ..TurnResult::default()
+    }
+}
+
+fn session_status(status: &AgentStatus) -> SessionStatus {
+    match status {
+        AgentStatus::Completed => SessionStatus::Completed,
+        AgentStatus::Interrupted => SessionStatus::Interrupted,
+        AgentStatus::EndedByHook(_) => SessionStatus::Aborted,
+        AgentStatus::PromptBlocked(_)
+        | AgentStatus::RequestBlocked(_)
+        | AgentStatus::ModelFailed(_)
+        | AgentStatus::MaxTurns
+        | AgentStatus::JournalFailed(_) => SessionStatus::Failed,
+    }
 }
 
 fn exit_code_of(end: &AgentEnd) -> u8 {

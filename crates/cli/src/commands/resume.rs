@@ -6,7 +6,7 @@ use clap::Args;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session::Parts;
 use hookwright_pipeline::stored_session::stored_status;
 use hookwright_store::{JournalKey, Record, Store};
@@ -59,6 +59,11 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         })?;
     }
     refuse_child(&*store, &found)?;
+    let is_of_agent = serde_json::from_str::<SessionRecord>(&found.value)
+        .is_ok_and(|record| record.command == AGENT_COMMAND);
+    if is_of_agent {
+        return Err(SessionFailure::OfAgent { name: name.as_str().to_owned() }.into());
+    }
     let project = place.project();
     // From here on this process holds the lease, so the stored state does not change.
     let fence = place.take(&*store, &name)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hookwright_agent::model::{ModelError, ModelErrorKind};
 use hookwright_agent::permissions::RuleError;
+use hookwright_agent::transcript::TranscriptError;
 
 use super::{Failure, Message};
 use crate::model_service::ModelService;
@@ -30,6 +31,14 @@ pub(crate) enum AgentFailure {
     Rule { place: String, rule: String, cause: RuleError },
     /// The transcript cannot be written.
     Transcript { path: PathBuf, cause: io::Error },
+    /// The transcript of a session cannot be continued.
+    NotContinued { name: String, path: PathBuf, cause: TranscriptError },
+    /// A session that is not one of the agent.
+    OtherSession { name: String },
+    /// The project has no session of the agent.
+    NoneToContinue,
+    /// Another machine runs the session.
+    RunsElsewhere { name: String, pid: u32, host: String },
 }
 
 impl From<AgentFailure> for Failure {
@@ -90,6 +99,30 @@ impl AgentFailure {
                 format!("cannot create the transcript: {cause}"),
                 Some(path.display().to_string()),
                 "free disk space or fix the folder's permissions".to_owned(),
+            ),
+            AgentFailure::NotContinued { name, path, cause } => (
+                format!(
+                    "session `{name}` cannot be continued: its transcript is unusable: {cause}"
+                ),
+                Some(path.display().to_string()),
+                "nothing was started: restore the file, or begin a new session without `--resume` \
+                 and `--continue`"
+                    .to_owned(),
+            ),
+            AgentFailure::OtherSession { name } => (
+                format!("session `{name}` is not a session of `hookwright agent`"),
+                None,
+                format!("resume it: `hookwright resume {name}`"),
+            ),
+            AgentFailure::NoneToContinue => (
+                "this project has no session of the agent to continue".to_owned(),
+                None,
+                "begin one: leave out `--continue`".to_owned(),
+            ),
+            AgentFailure::RunsElsewhere { name, pid, host } => (
+                format!("process {pid} on {host} is running session `{name}`"),
+                None,
+                format!("stop it there: `hookwright stop {name}`"),
             ),
         };
         Message { heading, place, help }

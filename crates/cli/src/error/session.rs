@@ -45,6 +45,8 @@ pub(crate) enum SessionFailure {
     NothingKept { name: String },
     /// A session that a hook has started shall be resumed, or ended, by itself.
     OfHook { name: String, command: &'static str, origin: String, is_completed: bool },
+    /// A session of the built-in agent shall be resumed as one of a loop or pipeline.
+    OfAgent { name: String },
     /// A session could not go on.
     Broken(SessionError),
     /// This project has no session.
@@ -91,6 +93,11 @@ impl SessionFailure {
                 heading: error.to_string(),
                 place: None,
                 help: "use at most 64 letters, digits, `_` and `-`".into(),
+            },
+            SessionFailure::OfAgent { name } => Message {
+                heading: format!("session `{name}` is a session of `hookwright agent`"),
+                place: None,
+                help: format!("continue it: `hookwright agent --resume {name} -p PROMPT`"),
             },
             SessionFailure::Taken { name } => Message {
                 heading: format!("session `{name}` already exists (completed)"),

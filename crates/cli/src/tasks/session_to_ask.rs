@@ -7,6 +7,7 @@
 use hookwright_events::SessionStatus;
 use hookwright_events::{Task, TaskState};
 use hookwright_pipeline::caller::SESSION;
+use hookwright_pipeline::record::AGENT_COMMAND;
 
 use super::Tasks;
 use crate::error::{Failure, TaskFailure};
@@ -113,7 +114,8 @@ impl Tasks {
         let own = std::env::var(SESSION).ok();
         let above = self.caller.named_sessions(&self.project);
         let names = own.into_iter().chain(above);
-        names.filter_map(|name| Some(sessions.named(&name).ok()?.1)).collect()
+        let named = names.filter_map(|name| Some(sessions.named(&name).ok()?.1));
+        named.filter(has_desk).collect()
     }
 
     /// The session whose process is the caller's nearest ancestor.
@@ -144,8 +146,14 @@ impl Tasks {
 fn running(sessions: &Sessions) -> Result<Vec<KnownSession>, Failure> {
     let active = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
     let mut running = sessions.list(&active)?;
-    running.retain(runs_here);
+    running.retain(|session| runs_here(session) && has_desk(session));
     Ok(running)
+}
+
+/// Whether the session answers callers. One of the built-in agent does not: its hooks are the project's
+/// own, which run without it.
+fn has_desk(session: &KnownSession) -> bool {
+    session.record.command != AGENT_COMMAND
 }
 
 fn runs_here(session: &KnownSession) -> bool {

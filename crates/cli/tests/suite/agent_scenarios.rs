@@ -215,6 +215,7 @@ fn run(folder: &Path) -> Result<(), String> {
     let normal = Normal {
         home: home(&sandbox).display().to_string(),
         session,
+        name: session_name(&sandbox),
         server: server.url(),
         agents: subagents.ids(),
         stream_events: scenario.stream_events,
@@ -248,6 +249,13 @@ fn run(folder: &Path) -> Result<(), String> {
         }
     }
     compare(&folder.join("expected"), &parts)
+}
+
+/// The generated name of the session, if there is one.
+fn session_name(sandbox: &Sandbox) -> Option<String> {
+    let listed = sandbox.run(&["sessions", "list", "--json"]);
+    let list: Value = serde_json::from_str(&listed.stdout).ok()?;
+    list["sessions"][0]["name"].as_str().map(str::to_owned)
 }
 
 /// The sandbox of a scenario, with its files and variables.

@@ -133,6 +133,9 @@ pub enum TurnEvent {
         tool: String,
         /// What it is to do, in a few words.
         what: String,
+        /// The marker that all its processes carry in their environment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_id: Option<String>,
         /// The subagent that calls; `None` for the turn's own agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_id: Option<String>,

@@ -27,7 +27,8 @@ impl History {
             })
         });
         let without_key = self.runs_without_key.values().map(|run| run.run_id.clone());
-        turns.chain(hooks).chain(without_key).collect()
+        let calls = self.calls.values().cloned();
+        turns.chain(calls).chain(hooks).chain(without_key).collect()
     }
 
     /// Those that have announced a commit: git may be at work.

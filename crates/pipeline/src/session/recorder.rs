@@ -51,7 +51,7 @@ impl Recorder {
         self.observers.iter().for_each(|observer| observer(event));
     }
 
-    pub(super) fn event(&self, happened: impl Into<RunEventKind>) -> RunEvent {
+    pub(crate) fn event(&self, happened: impl Into<RunEventKind>) -> RunEvent {
         RunEvent {
             version: hookwright_events::run_event::VERSION,
             firing: 0,

@@ -269,7 +269,13 @@ fn a_path_outside_is_refused_by_whatever_way_it_leads_there() {
             // A host that does not ask first gets the same.
             let judged = Touches::Reads(outside.join("secret"));
             let input = object(&input);
-            let call = ToolCall { id: "1", input: &input, judged: &judged, cancel: &bench.cancel };
+            let call = ToolCall {
+                id: "1",
+                input: &input,
+                judged: &judged,
+                run_id: "tool-1",
+                cancel: &bench.cancel,
+            };
             let end = bench.runtime.block_on(bench.tool(tool).run(call));
             let ToolEnd::Failed { error, .. } = end else { panic!("{tool} {asked}: {end:?}") };
             assert!(bench.plain(&error).ends_with(expected), "{tool} {asked}: {error}");
@@ -408,7 +414,13 @@ fn a_link_that_is_exchanged_after_the_check_is_noticed() {
     assert_eq!(judged, Touches::Changes(bench.root().join("harmless")));
     fs::remove_file(&link).unwrap();
     symlink("precious", &link).unwrap();
-    let call = ToolCall { id: "1", input: &input, judged: &judged, cancel: &bench.cancel };
+    let call = ToolCall {
+        id: "1",
+        input: &input,
+        judged: &judged,
+        run_id: "tool-1",
+        cancel: &bench.cancel,
+    };
     let end = bench.runtime.block_on(tool.run(call));
     let ToolEnd::Failed { error, .. } = end else { panic!("{end:?}") };
     assert_eq!(

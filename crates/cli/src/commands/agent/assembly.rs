@@ -8,21 +8,24 @@ use std::sync::Arc;
 
 use hookwright_agent::agent::BuiltInAgent;
 use hookwright_agent::hooks::{AgentHooks, SessionFacts};
+use hookwright_agent::message::{Block, Message};
 use hookwright_agent::permissions::{PermissionRule, Permissions};
 use hookwright_agent::tool::Tool;
 use hookwright_agent::tools::{ToolSettings, built_in_tools};
-use hookwright_agent::transcript::{Transcript, TranscriptFacts};
+use hookwright_agent::transcript::{ContinuedTranscript, TranscriptFacts};
 use hookwright_agent::workspace::{ProtectedFiles, Workspace};
 use hookwright_config::{AgentSettings, WrittenRule};
 use hookwright_engine::ports::Clock;
 use hookwright_engine::ports::memory::SystemClock;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest};
-use hookwright_pipeline::session_id;
+use hookwright_pipeline::prompted_session::PromptedSession;
+use hookwright_process::MARKER;
 
 use super::files_at_start::FilesAtStart;
 use super::model_choice::ChosenModel;
-use super::output::{AgentOutput, StreamFacts, new_transcript};
+use super::output::{AgentOutput, StreamFacts};
+use super::session::{OpenSession, RecordedAgent, SessionEvents, WantedSession};
 use super::terminal_user::TerminalUser;
 use super::{AgentArguments, OutputFormat};
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
@@ -54,6 +57,9 @@ pub(super) struct AssembledAgent {
     pub(super) output: AgentOutput,
     /// What the model runs on, for advice.
     pub(super) service: ModelService,
+    pub(super) session: Arc<PromptedSession>,
+    /// The conversation that goes on, the results of calls that were cut off, and notices.
+    pub(super) earlier: Option<(Vec<Message>, Vec<Block>, Vec<String>)>,
 }
 
 impl AssembledAgent {
@@ -88,13 +94,27 @@ impl AssembledAgent {
         let name = arguments.model.as_deref().or(settings.model());
         let ChosenModel { model, service } = ChosenModel::choose(name, &given, &hooks.secrets)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let session_id = session_id::generate(&clock.now());
-        let transcript_path =
-            state::folder()?.join("transcripts").join(format!("{session_id}.jsonl"));
         let permissions = permissions(arguments, &settings, &hooks)?;
-        let tools = tools(&hooks, &permissions, &transcript_path)?;
+        let wanted = match &arguments.resume {
+            Some(text) => WantedSession::Named(text),
+            None if arguments.latest => WantedSession::Newest,
+            None => WantedSession::New,
+        };
+        let opened = OpenSession::open(wanted, &hooks.root, &hooks.secrets, &clock)?;
+        let session_id = opened.id.clone();
+        let transcript_path = state::transcript(&session_id)?;
+        let tools = tools(&hooks, &permissions, &transcript_path, opened.session.run_id())?;
         let cwd = hooks.root.to_string_lossy().into_owned();
-        let transcript = transcript(&transcript_path, &session_id, &cwd)?;
+        let transcript_facts = TranscriptFacts {
+            session_id: session_id.clone(),
+            cwd: cwd.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_id: None,
+        };
+        let continued = opened.transcript(&transcript_path, transcript_facts)?;
+        let ContinuedTranscript { transcript, messages, cut_off, notices } = continued;
+        let earlier = opened.is_continued().then_some((messages, cut_off, notices));
+        let session = opened.session;
         let transcript_path = transcript_path.to_string_lossy().into_owned();
         let facts = SessionFacts {
             session_id: session_id.clone(),
@@ -111,7 +131,11 @@ impl AssembledAgent {
             tools: tools.iter().map(|tool| tool.spec().name.clone()).chain(task).collect(),
             transcript_path,
         };
-        let engine = hooks.engine(EngineOptions::default());
+        let engine = hooks.engine(EngineOptions {
+            memory: Some(session.memory()),
+            journal: Some((session.journal(), session.firings())),
+            ..EngineOptions::default()
+        });
         let files = FilesAtStart::new(&hooks.files);
         let output = AgentOutput::new(arguments.output, stream_facts, transcript, files, clock);
         // An engine without an observer creates no run events.
@@ -120,20 +144,22 @@ impl AssembledAgent {
             let observer = move |event: &hookwright_events::RunEvent| observer.see_run_event(event);
             engine.observe(Interest::Everything, Arc::new(observer));
         }
+        let events = SessionEvents { engine: engine.clone(), session: Arc::clone(&session) };
+        let journal = RecordedAgent { session: Arc::clone(&session), output: output.clone() };
         let agent = BuiltInAgent {
             model,
             tools,
-            hooks: AgentHooks::new(engine.clone(), facts),
+            hooks: AgentHooks::new(events, facts),
             permissions: permissions.into(),
             user: Arc::new(TerminalUser::find()),
             audience: Arc::new(output.clone()),
-            journal: Arc::new(hookwright_agent::journal::NoJournal),
+            journal: Arc::new(journal),
             system: SYSTEM.into(),
             subagents: true,
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,
         };
-        Ok(Ok(Self { agent, engine, output, service }))
+        Ok(Ok(Self { agent, engine, output, service, session, earlier }))
     }
 }
 
@@ -170,6 +196,7 @@ fn tools(
     hooks: &ProjectHooks,
     permissions: &Permissions,
     transcript: &Path,
+    run_id: &str,
 ) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let not_there = |cause: String| Failure::NoSuchFolder {
         folder: hooks.root.clone(),
@@ -191,18 +218,16 @@ fn tools(
     let settings = ToolSettings {
         workspace,
         shell: shell.unwrap_or("/bin/sh").into(),
-        environment: Arc::clone(hooks.environment.for_agents()),
+        environment: Arc::clone(marked(&hooks.environment, run_id).for_agents()),
     };
     Ok(built_in_tools(settings))
 }
 
-fn transcript(path: &Path, session_id: &str, cwd: &str) -> Result<Transcript, Failure> {
-    let failed = |cause| AgentFailure::Transcript { path: path.to_owned(), cause };
-    let facts = TranscriptFacts {
-        session_id: session_id.to_owned(),
-        cwd: cwd.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        agent_id: None,
+/// The environment of tools: everything that they start carries the marker of the turn.
+fn marked(environment: &Environment, run_id: &str) -> Environment {
+    let marker = match environment.text(MARKER).filter(|outer| !outer.is_empty()) {
+        Some(outer) => format!("{outer}:{run_id}"),
+        None => run_id.to_owned(),
     };
-    Ok(new_transcript(path, facts).map_err(failed)?)
+    environment.with(MARKER, marker)
 }

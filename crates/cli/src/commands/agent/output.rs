@@ -15,10 +15,13 @@ use std::time::Instant;
 use hookwright_agent::agent::{AgentEnd, AgentNews, AgentStatus, Audience};
 use hookwright_agent::hook_stream::HookStream;
 use hookwright_agent::hooks::SubagentFacts;
+use hookwright_agent::message::{Block, Message};
 use hookwright_agent::tool::ToolEnd;
-use hookwright_agent::transcript::{Transcript, TranscriptFacts, assistant_message};
+use hookwright_agent::transcript::{
+    Transcript, TranscriptFacts, TranscriptMark, assistant_message,
+};
 use hookwright_engine::ports::Clock;
-use hookwright_events::RunEvent;
+use hookwright_events::{RunEvent, TurnEvent};
 use serde_json::{Value, json};
 
 use super::OutputFormat;
@@ -136,6 +139,12 @@ impl AgentOutput {
         }
     }
 
+    /// How far the transcript is, for the journal.
+    pub(super) fn transcript_written(&self) -> TurnEvent {
+        let TranscriptMark { bytes, digest } = self.shared().transcript.mark();
+        TurnEvent::TranscriptWritten { bytes, digest }
+    }
+
     /// The result, and the end of the stream.
     pub(super) fn end(&self, end: &AgentEnd) -> Result<(), Failure> {
         let mut shared = self.shared();
@@ -222,10 +231,14 @@ impl OutputState {
         }
     }
 
-    fn notice(&mut self, text: &str) {
+    fn emit_notice(&mut self, text: &str) {
         self.emit(json!({
             "type": "system", "subtype": "informational", "content": text, "level": "warning",
         }));
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.emit_notice(text);
         self.record(|transcript, at| transcript.notice(text, at));
         self.talk(&format!("note: {text}"));
     }
@@ -293,7 +306,15 @@ impl Audience for AgentOutput {
                 let news =
                     json!({ "type": "user", "message": message, "parent_tool_use_id": null });
                 self.emit(shared, news);
-                self.record(shared, |transcript, at| transcript.user(message, results, at));
+                // Results are in the transcript already.
+                let is_new = |block: &&Block| {
+                    results.is_empty() || !matches!(block, Block::ToolResult { .. })
+                };
+                let content: Vec<Block> = message.content.iter().filter(is_new).cloned().collect();
+                if !content.is_empty() {
+                    let message = Message::user(content);
+                    self.record(shared, |transcript, at| transcript.user(&message, at));
+                }
                 if shared.format == OutputFormat::Text {
                     for result in results.iter().filter(|result| !result.is_suppressed) {
                         self.talk(shared, &one_line(result));
@@ -317,6 +338,18 @@ impl Audience for AgentOutput {
                 });
                 self.emit(shared, news);
                 self.record(shared, |transcript, at| transcript.notice(text, at));
+                self.talk(shared, &format!("note: {text}"));
+            }
+            AgentNews::CallResult { block, result } => {
+                self.record(shared, |transcript, at| transcript.result(block, result, at));
+            }
+            AgentNews::InputRewritten { call, input, text } => {
+                let news = json!({
+                    "type": "system", "subtype": "informational", "content": text,
+                    "level": "warning",
+                });
+                self.emit(shared, news);
+                self.record(shared, |transcript, at| transcript.rewritten(call, input, text, at));
                 self.talk(shared, &format!("note: {text}"));
             }
             AgentNews::Retry { error, attempt, after } => {

@@ -21,6 +21,8 @@ pub(super) struct Normal {
     pub(super) home: String,
     /// The session's id.
     pub(super) session: Option<String>,
+    /// The session's name.
+    pub(super) name: Option<String>,
     /// The server's base URL.
     pub(super) server: String,
     /// The ids of its subagents.
@@ -54,6 +56,9 @@ impl Normal {
         text = text.replace(address, "SERVER");
         if let Some(session) = &self.session {
             text = text.replace(session, "SESSION");
+        }
+        if let Some(name) = &self.name {
+            text = text.replace(name, "NAME");
         }
         for (number, agent) in self.agents.iter().enumerate() {
             text = text.replace(agent, &format!("AGENT-{}", number + 1));

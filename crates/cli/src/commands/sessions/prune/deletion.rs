@@ -9,6 +9,7 @@ use std::path::Path;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::lease::{self, LeaseError};
+use hookwright_pipeline::record::AGENT_COMMAND;
 use hookwright_pipeline::session_issues::page_keys;
 use hookwright_pipeline::stored_session::stored_status;
 use hookwright_process::faults;
@@ -16,7 +17,7 @@ use hookwright_store::{
     Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
 
-use crate::error::{Failure, SessionFailure};
+use crate::error::{AgentFailure, Failure, SessionFailure};
 use crate::known_session::KnownSession;
 use crate::state;
 
@@ -59,6 +60,7 @@ fn delete_under(
     let Some(version) = mark(fence, store, session)? else { return Ok(Deleted::LeftAlone) };
     faults::point("prune marked");
     remove_folder(root, session.name())?;
+    remove_transcript(session)?;
     faults::point("prune removed folder");
     let mut parts: Vec<PrunedPart> = Vec::new();
     // The folders of children are inside the session's.
@@ -105,6 +107,20 @@ fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
     removed.map_err(|cause| {
         Failure::Session(SessionFailure::FolderStays { name: name.to_owned(), cause })
     })
+}
+
+/// The transcript of a session of the built-in agent is outside of the project.
+fn remove_transcript(session: &KnownSession) -> Result<(), Failure> {
+    if session.record.command != AGENT_COMMAND {
+        return Ok(());
+    }
+    let path = state::transcript(&session.record.id)?;
+    match std::fs::remove_file(&path) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(AgentFailure::Transcript { path, cause }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A part of a session's data in the store.
