@@ -201,6 +201,7 @@ fn every_effect_is_in_the_journal_before_it_and_its_end_after_it() {
     assert!(journal.iter().all(|entry| entry["data"].is_null()), "{journal:?}");
 }
 
+// Conformance: claude-code-065
 #[test]
 fn a_continued_session_has_its_conversation_and_fires_its_start_as_a_resume() {
     let hooks = "hooks:\n  session:start:\n    - command: 'cat >> ../starts'\n      await: true\n";
