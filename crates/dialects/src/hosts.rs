@@ -29,12 +29,15 @@
 mod capability;
 pub mod claude;
 mod claude_events;
+pub mod cline;
 pub mod codex;
 mod connection;
 pub mod copilot;
 pub mod droid;
+pub mod gemini;
 mod host_file;
 mod limits;
+pub mod opencode;
 mod patch;
 mod payload;
 mod plan;
@@ -277,9 +280,12 @@ fn first_path(variable: &dyn Fn(&str) -> Option<OsString>, names: &[&str]) -> Op
 /// Every host. Each line is one folder.
 static ALL: &[&dyn Host] = &[
     &claude::ClaudeHost,
+    &cline::ClineHost,
     &codex::CodexHost,
     &copilot::CopilotHost,
     &droid::DroidHost,
+    &gemini::GeminiHost,
+    &opencode::OpencodeHost,
     &qwen::QwenHost,
 ];
 

@@ -45,7 +45,7 @@ when      the session has ended
 aliases   on_session_complete (only if the reason is completed or max_iterations), session_end, SessionEnd
 a block   no
 subject   reason
-fired by  hookwright run, hookwright agent, hookwright hook claude, hookwright hook codex, hookwright hook copilot, hookwright hook droid
+fired by  hookwright run, hookwright agent, hookwright hook claude, hookwright hook cline, hookwright hook codex, hookwright hook copilot, hookwright hook droid, hookwright hook gemini, hookwright hook opencode
 
 field            variable          kind    meaning                                         aliases
 reason           REASON            text    why the session or agent ends

@@ -374,7 +374,7 @@ fn other_agents_are_refused_with_those_there_are() {
         Ran::new(
             1,
             "",
-            "error: invalid value 'cloud' for '[AGENT]'\n  [possible values: claude, codex, copilot, droid, qwen]\n\n  \
+            "error: invalid value 'cloud' for '[AGENT]'\n  [possible values: claude, cline, codex, copilot, droid, gemini, opencode, qwen]\n\n  \
              tip: a similar value exists: 'claude'\n\nFor more information, try '--help'.\n"
         )
     );

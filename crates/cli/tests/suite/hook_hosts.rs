@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use hookwright_dialects::hosts;
 use serde_json::{Value, json};
 
 use crate::hook_claude::trusted;
@@ -19,37 +20,59 @@ struct Recorded {
     shell: &'static str,
     file: &'static str,
     result: &'static str,
-    stop: &'static str,
+    /// If a stop can be blocked there.
+    stop: Option<&'static str>,
 }
 
 const RECORDED: &[Recorded] = &[
+    Recorded {
+        host: "cline",
+        shell: "02-PreToolUse-run_commands",
+        file: "06-PreToolUse-editor",
+        result: "03-PostToolUse-run_commands",
+        stop: None,
+    },
     Recorded {
         host: "codex",
         shell: "03-PreToolUse-Bash",
         file: "07-PreToolUse-apply_patch",
         result: "04-PostToolUse-Bash",
-        stop: "20-Stop",
+        stop: Some("20-Stop"),
     },
     Recorded {
         host: "copilot",
         shell: "04-preToolUse-bash",
         file: "10-preToolUse-create",
         result: "06-postToolUse-bash",
-        stop: "34-agentStop",
+        stop: Some("34-agentStop"),
     },
     Recorded {
         host: "droid",
         shell: "02-PreToolUse-Execute",
         file: "05-PreToolUse-Create",
         result: "03-PostToolUse-Execute",
-        stop: "14-Stop",
+        stop: Some("14-Stop"),
+    },
+    Recorded {
+        host: "gemini",
+        shell: "07-BeforeTool-run_shell_command",
+        file: "15-BeforeTool-write_file",
+        result: "08-AfterTool-run_shell_command",
+        stop: Some("25-AfterAgent"),
+    },
+    Recorded {
+        host: "opencode",
+        shell: "18-tool_execute_before-bash",
+        file: "21-tool_execute_before-write",
+        result: "20-tool_execute_after-bash",
+        stop: None,
     },
     Recorded {
         host: "qwen",
         shell: "05-PreToolUse-run_shell_command",
         file: "13-PreToolUse-write_file",
         result: "06-PostToolUse-run_shell_command",
-        stop: "33-Stop",
+        stop: Some("33-Stop"),
     },
 ];
 
@@ -79,8 +102,8 @@ fn call(sandbox: &Sandbox, host: &str, event: &Value) -> Ran {
 /// Whether the agent is told not to run the tool, for this reason.
 fn is_denied(ran: &Ran, reason: &str) -> bool {
     let reply: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-    let says_no = [("decision", json!("block")), ("cancel", json!(true)), ("deny", json!(reason))];
-    says_no.iter().any(|(key, value)| reply[key] == *value) && ran.stdout.contains(reason)
+    let says_no = reply["decision"] == "block" || reply["deny"].is_string();
+    says_no && ran.stdout.contains(reason)
 }
 
 #[test]
@@ -181,8 +204,9 @@ fn context_before_a_tool_reaches_the_agent_at_the_latest_with_the_result() {
 fn blocked_stops_come_to_an_end_in_every_agent_that_can_be_kept_going() {
     let hooks = "hooks: {session:stop: [{await: true, command: 'echo go on >&2; exit 2'}]}";
     for it in RECORDED {
+        let Some(stop) = it.stop else { continue };
         let sandbox = trusted(hooks);
-        let mut event = sent(&sandbox, it.host, it.stop);
+        let mut event = sent(&sandbox, it.host, stop);
         let mut blocked = 0;
         while blocked < 20 {
             let ran = call(&sandbox, it.host, &event);
@@ -270,5 +294,112 @@ fn check_knows_the_settings_of_every_host() {
         assert!(unknown.stderr.contains("nothing here"), "{unknown:?}");
         let known = Sandbox::with_hooks(hooks).file(file, settings.to_string()).run(&["check"]);
         assert_eq!((known.code, known.stderr.as_str()), (0, ""), "{host}");
+    }
+    for (host, folder) in [("cline", ".clinerules/hooks"), ("opencode", ".opencode/plugins")] {
+        let host = hosts::named(host).unwrap();
+        let mut sandbox = Sandbox::with_hooks(hooks);
+        for file in host.files("hookwright") {
+            let name = Path::new(file.path).file_name().unwrap().to_str().unwrap();
+            sandbox = sandbox.file(&format!("{folder}/{name}"), file.text);
+        }
+        let known = sandbox.run(&["check"]);
+        assert_eq!((known.code, known.stderr.as_str()), (0, ""), "{}", host.name());
+    }
+}
+
+/// Puts the program of Cline's event into the project, calling the real program, and runs it.
+fn run_shim(sandbox: &Sandbox, program: &str, event: &Value) -> Ran {
+    let files = hosts::named("cline").unwrap().files(program);
+    let shim = files.into_iter().find(|file| file.path.ends_with("/PreToolUse")).unwrap();
+    assert!(shim.is_program);
+    let path = sandbox.path("shim");
+    fs::write(&path, shim.text).unwrap();
+    let ours = sandbox.command(&[]);
+    let mut command = Command::new("sh");
+    command.arg(&path).env_clear().current_dir(sandbox.path("."));
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn the_program_for_cline_cancels_a_call_that_could_not_be_checked() {
+    let sandbox = trusted("hooks: {tool:pre_execute:bash: [{command: 'echo no >&2; exit 2'}]}");
+    let event = sent(&sandbox, "cline", "02-PreToolUse-run_commands");
+    let real = sandbox.command(&[]);
+    let real = real.get_program().to_str().unwrap();
+    let cancels = |ran: &Ran| {
+        let reply: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(ran.code, 0);
+        (reply["cancel"].clone(), reply["errorMessage"].clone())
+    };
+    assert_eq!(cancels(&run_shim(&sandbox, real, &event)), (json!(true), json!("no")));
+    for broken in ["./nothing", "false", "sh -c 'kill -9 $$'"] {
+        let (cancel, _) = cancels(&run_shim(&sandbox, broken, &event));
+        assert_eq!(cancel, json!(true), "{broken}");
+    }
+    let harmless = sent(&sandbox, "cline", "10-PreToolUse-read_files");
+    assert_eq!(run_shim(&sandbox, real, &harmless).stdout.trim(), "");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "says that it is skipped")]
+fn the_plugin_for_opencode_passes_decisions_on_and_blocks_what_could_not_be_checked() {
+    let node = Command::new("node").arg("--version").output();
+    if !node.is_ok_and(|node| node.status.success()) {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let hooks = "hooks:
+  tool:pre_execute:bash:
+    - {command: 'echo no >&2; exit 2', when: \"${TOOL_INPUT.command} matches 'sudo'\"}
+    - {command: 'echo \"{\\\"updatedInput\\\": {\\\"command\\\": \\\"ls\\\"}}\"', when: \"${TOOL_INPUT.command} == 'dir'\"}
+  tool:post_execute:bash:
+    - {await: true, command: 'echo \"{\\\"additionalContext\\\": \\\"REMEMBER\\\"}\"'}
+";
+    let sandbox = trusted(hooks);
+    let program = sandbox.command(&[]).get_program().to_str().unwrap().to_owned();
+    let script = "
+        import { Hookwright } from process.argv[2]
+        const hooks = await Hookwright({ directory: process.cwd() })
+        const before = hooks['tool.execute.before'], after = hooks['tool.execute.after']
+        const call = { tool: 'bash', sessionID: 's', callID: 'c' + Math.random() }
+        for (const command of ['sudo ls', 'dir', 'pwd']) {
+            const output = { args: { command } }
+            const args = output.args
+            try { await before(call, output); console.log(command + ': ' + args.command) }
+            catch (error) { console.log(command + ': ' + error.message) }
+        }
+        const output = { output: 'x' }
+        await after({ ...call, args: { command: 'pwd' } }, output)
+        console.log(JSON.stringify(output.output))
+    ";
+    let script = script.replace(
+        "import { Hookwright } from process.argv[2]",
+        "const { Hookwright } = await import(process.argv[2])",
+    );
+    let run = |program: &str| {
+        let [plugin] = &hosts::named("opencode").unwrap().files(program)[..] else { panic!("one") };
+        let path = sandbox.path("plugin.mjs");
+        fs::write(&path, &plugin.text).unwrap();
+        fs::write(sandbox.path("script.mjs"), &script).unwrap();
+        let ours = sandbox.command(&[]);
+        let mut command = Command::new("node");
+        command.arg(sandbox.path("script.mjs")).arg(&path).current_dir(sandbox.path("."));
+        command.env_clear().envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Ran::from(command.output().unwrap())
+    };
+    assert_eq!(
+        run(&program),
+        Ran::new(0, "sudo ls: no\ndir: ls\npwd: pwd\n\"x\\nREMEMBER\"\n", "")
+    );
+    for broken in ["./nothing", "false", "true", "echo"] {
+        let ran = run(broken);
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        assert_eq!(lines.len(), 4, "{broken}: {ran:?}");
+        let blocked = |line: &&str| line.contains(": hookwright could not check this: ");
+        assert!(lines[..3].iter().all(blocked), "{broken}: {ran:?}");
     }
 }

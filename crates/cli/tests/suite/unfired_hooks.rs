@@ -53,10 +53,10 @@ fn run_names_hooks_that_nothing_in_it_fires_and_what_would() {
     let said = "warning: nothing in this run fires `tool:pre_execute:bash`: hook no-sudo \
                 (hookwright.yaml:3) never runs
 help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
-                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
+                (claude, cline, codex, copilot, droid, gemini, opencode, qwen) for it (docs/hosts.md); \
                 use `hookwright fire tool:pre_execute` to fire it yourself
 warning: nothing in this run fires `llm:pre_request`: hook no-request (hookwright.yaml:6) never runs
-help: it needs `hookwright agent`; use `hookwright fire llm:pre_request` to fire it yourself
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook gemini` for it (docs/gemini.md); use `hookwright fire llm:pre_request` to fire it yourself
 ";
     let plan = "project: 1 stage
   1 project: 1 iteration, agent: command, 2 hooks (2 that nothing here fires)
@@ -81,7 +81,7 @@ fn check_warns_of_hooks_that_nothing_fires_and_strict_counts_them() {
 3 |     - id: no-sudo
   |     ^^^^^^^^^^^^^
 help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
-                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
+                (claude, cline, codex, copilot, droid, gemini, opencode, qwen) for it (docs/hosts.md); \
          use `hookwright fire tool:pre_execute` to fire it yourself
 
 warning: nothing here fires `llm:pre_request`, so hook `no-request` never runs
@@ -89,7 +89,7 @@ warning: nothing here fires `llm:pre_request`, so hook `no-request` never runs
   |
 6 |     - id: no-request
   |     ^^^^^^^^^^^^^^^^
-help: it needs `hookwright agent`; use `hookwright fire llm:pre_request` to fire it yourself
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook gemini` for it (docs/gemini.md); use `hookwright fire llm:pre_request` to fire it yourself
 
 "
     );
@@ -262,10 +262,10 @@ fn without_a_run_check_notes_what_only_agents_fire_and_strict_does_not_count_it(
         ran.stderr,
         "note: nothing here is known to fire `tool:pre_execute:bash`: hook no-sudo (hookwright.yaml:3) may never run
 help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook AGENT` \
-                (claude, codex, copilot, droid, qwen) for it (docs/hosts.md); \
+                (claude, cline, codex, copilot, droid, gemini, opencode, qwen) for it (docs/hosts.md); \
          use `hookwright fire tool:pre_execute` to fire it yourself
 note: nothing here is known to fire `llm:pre_request`: hook no-request (hookwright.yaml:6) may never run
-help: it needs `hookwright agent`; use `hookwright fire llm:pre_request` to fire it yourself
+help: it needs `hookwright agent`, or an agent whose own settings call `hookwright hook gemini` for it (docs/gemini.md); use `hookwright fire llm:pre_request` to fire it yourself
 "
     );
     let (_, found) = sandbox.json(&["check", "--json"]);

@@ -15,6 +15,15 @@ use super::{Capability, Deny, Host, HostCall, HostReply, UnreadableCall};
 use crate::claude::{known_event, snake_case};
 use crate::sender::is_tool_call;
 
+/// How a host takes a tool's new input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum InputForm {
+    /// As `updatedInput` with an allow, under the host's own names.
+    UpdatedInput(&'static [ToolField]),
+    /// As `tool_input`, without an allow.
+    ToolInput,
+}
+
 /// The call in a payload whose fields have Claude Code's names.
 pub(super) fn read(
     host: &dyn Host,
@@ -55,12 +64,12 @@ fn event_named(host: &dyn Host, foreign: &str, payload: &Payload) -> Option<Even
 }
 
 /// The decision at this event: a deny is the one that every agent understands, everything else has
-/// Claude Code's fields. `names` are the host's names of tool inputs.
+/// Claude Code's fields.
 pub(super) fn reply(
     host: &dyn Host,
     call: &HostCall,
     decision: &Decision,
-    names: &[ToolField],
+    form: InputForm,
 ) -> HostReply {
     let (plan, can) = plan(host, call, decision);
     let refusal = plan.whole_refusal().filter(|_| can.deny.prevents());
@@ -85,11 +94,14 @@ pub(super) fn reply(
             say("permissionDecision", "deny".into());
             say("permissionDecisionReason", reason.as_str().into());
         }
-        (None, Some(input), _) => {
-            say("permissionDecision", "allow".into());
-            let input = tool_fields::restore(&call.event, names, input.clone());
-            say("updatedInput", Value::Object(input));
-        }
+        (None, Some(input), _) => match form {
+            InputForm::UpdatedInput(names) => {
+                say("permissionDecision", "allow".into());
+                let input = tool_fields::restore(&call.event, names, input.clone());
+                say("updatedInput", Value::Object(input));
+            }
+            InputForm::ToolInput => say("tool_input", Value::Object(input.clone())),
+        },
         (None, None, PlannedPermission::Ask(reason)) if can.ask => {
             say("permissionDecision", "ask".into());
             let reason = reason.clone().unwrap_or_else(|| "a hook asks".to_owned());

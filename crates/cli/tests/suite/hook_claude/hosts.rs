@@ -54,7 +54,7 @@ fn an_unknown_host_is_a_fault_that_names_those_there_are() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: x, host: cluade}]}");
     let checked = sandbox.run(&["check"]);
     assert_eq!(checked.code, 1);
-    let expected = "expected the name of a host (run, claude, codex, copilot, droid, qwen) but \
+    let expected = "expected the name of a host (run, claude, cline, codex, copilot, droid, gemini, opencode, qwen) but \
                     found `cluade`";
     assert!(checked.stderr.contains(expected), "{}", checked.stderr);
     assert!(checked.stderr.contains("did you mean `claude`?"), "{}", checked.stderr);

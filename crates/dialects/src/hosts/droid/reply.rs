@@ -4,9 +4,10 @@
 use hookwright_events::Decision;
 
 use super::call::FIELDS;
-use crate::hosts::{Host, HostCall, HostReply, claude_events};
+use crate::hosts::claude_events::{self, InputForm};
+use crate::hosts::{Host, HostCall, HostReply};
 
 /// The decision at this event, in Droid's format.
 pub(super) fn reply_to(host: &dyn Host, call: &HostCall, decision: &Decision) -> HostReply {
-    claude_events::reply(host, call, decision, FIELDS)
+    claude_events::reply(host, call, decision, InputForm::UpdatedInput(FIELDS))
 }
