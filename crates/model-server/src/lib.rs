@@ -141,6 +141,11 @@ impl ModelServer {
         locked(&self.state.requests).clone()
     }
 
+    /// Forgets the requests so far. Each holds its whole conversation, which is a lot in a long session.
+    pub fn forget_requests(&self) {
+        locked(&self.state.requests).clear();
+    }
+
     /// When each request came and went, in the order in which they came.
     pub fn request_times(&self) -> Vec<RequestTimes> {
         locked(&self.state.times).clone()
