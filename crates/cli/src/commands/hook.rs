@@ -103,8 +103,9 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Failure> {
     let called = Instant::now();
     let Some(host) = arguments.host else { return detached::run(screen) };
-    // A repository's settings may have set the variables that an agent passes.
-    let starter = CommandStarter::find(host.marks());
+    // A repository's settings may have set the variables that an agent passes. The agent may be the
+    // command of another one, so the marks of all of them count.
+    let starter = CommandStarter::find(&hosts::marks());
     UserFolders::decide(UserFolders::of_starter(&starter));
     let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
     if switched_off(starter.variable(SWITCH)) {

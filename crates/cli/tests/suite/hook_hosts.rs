@@ -403,3 +403,29 @@ fn the_plugin_for_opencode_passes_decisions_on_and_blocks_what_could_not_be_chec
         assert!(lines[..3].iter().all(blocked), "{broken}: {ran:?}");
     }
 }
+
+/// Calls `hook codex` as an agent that a command of another agent started. Only that command has set
+/// this variable.
+fn call_nested(sandbox: &Sandbox, variable: &str, event: &Value) -> Ran {
+    let hook = sandbox.command(&["hook", "codex"]);
+    let inner = "env CLAUDECODE=1 \"$variable\" sh -c '\"$@\"; exit $?' codex \"$@\"; exit $?";
+    let mut command = Command::new("sh");
+    command.args(["-c", inner, "claude"]).arg(hook.get_program()).args(hook.get_args());
+    command.env_clear().envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("variable", variable).current_dir(sandbox.path("."));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_agent_cannot_start_another_one_without_hooks() {
+    let sandbox = trusted("hooks: {tool:pre_execute:bash: [{command: 'echo no >&2; exit 2'}]}");
+    let event = sent(&sandbox, "codex", "03-PreToolUse-Bash");
+    for variable in ["HOOKWRIGHT=0", "HOME=/nowhere", "XDG_CONFIG_HOME=/nowhere"] {
+        let ran = call_nested(&sandbox, variable, &event);
+        assert!(is_denied(&ran, "no"), "{variable}: {ran:?}");
+    }
+}
