@@ -10,6 +10,9 @@
 //! | `agent/calls.rs` | the tool calls of one answer: hooks and permissions in order, then all tools at once |
 //! | `agent/conversation.rs` | the messages, and contexts on their way into the next one |
 //! | `agent/task_tool.rs` | the tool `task`: a subagent, which is another life of the same code |
+//! | `agent/compaction.rs` | a summary takes the place of a conversation that fills the context |
+//! | `agent/context_size.rs` | how full the context is |
+//! | `agent/summary.rs` | what is sent for a summary, and what comes of it |
 //! | `agent/shared_session.rs` | what the agents of a session share: turns, questions, the end |
 //!
 //! Every call has exactly one result in the next request, also one that was denied, cut off or never
@@ -18,8 +21,11 @@
 
 mod asking;
 mod calls;
+mod compaction;
+mod context_size;
 mod conversation;
 mod shared_session;
+mod summary;
 mod task_tool;
 
 use std::sync::Arc;
@@ -30,8 +36,10 @@ use hookwright_events::TurnEvent;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use compaction::CompactTrigger;
 pub use conversation::Conversation;
 
+use self::compaction::Compactions;
 use self::shared_session::{LifeTotals, SharedSession};
 use self::task_tool::TaskTool;
 use crate::hooks::{AgentHooks, Next, Observed, Said, SubagentFacts};
@@ -66,6 +74,8 @@ pub struct BuiltInAgent {
     pub max_turns: u32,
     /// Tokens of one answer, at most.
     pub max_tokens: u32,
+    /// Tokens that the model has room for. A conversation that nearly fills them is compacted.
+    pub context_tokens: u64,
 }
 
 /// Answers questions about calls.
@@ -147,6 +157,15 @@ pub enum AgentNews<'a> {
     HookMessage(&'a str),
     /// Something about the session that the user should know.
     Notice(&'a str),
+    /// A summary took the place of the conversation.
+    Compacted {
+        /// Why.
+        trigger: CompactTrigger,
+        /// Tokens that it had before, about.
+        tokens: u64,
+        /// The conversation now: the summary, and what was kept behind it.
+        messages: &'a [Message],
+    },
     /// Another attempt will be made.
     Retry {
         /// What went wrong.
@@ -247,6 +266,8 @@ pub struct AgentStart<'a> {
     pub setup: Option<&'a str>,
     /// The conversation that goes on, if the session is continued.
     pub earlier: Option<EarlierConversation<'a>>,
+    /// The conversation is compacted as soon as there is one.
+    pub compact: Option<ManualCompaction<'a>>,
 }
 
 /// A conversation that goes on.
@@ -258,6 +279,13 @@ pub struct EarlierConversation<'a> {
     pub cut_off: &'a [Block],
     /// What the user should know.
     pub notices: &'a [String],
+}
+
+/// The user wants the conversation to be compacted.
+#[derive(Debug, Clone, Copy)]
+pub struct ManualCompaction<'a> {
+    /// What the summary has to keep, in the user's words.
+    pub instructions: Option<&'a str>,
 }
 
 /// How a life begins.
@@ -277,6 +305,9 @@ struct Life {
     agent: BuiltInAgent,
     session: Arc<SharedSession>,
     conversation: Conversation,
+    compactions: Compactions,
+    /// The prompt, which a summary repeats.
+    task: String,
     totals: LifeTotals,
     /// Calls that the model made, also those that were denied.
     calls_made: usize,
@@ -304,7 +335,8 @@ impl Life {
             agent.tools.push(Arc::new(task));
         }
         let (conversation, totals) = (Conversation::default(), LifeTotals::default());
-        Self { agent, session, conversation, totals, calls_made: 0 }
+        let (compactions, task) = (Compactions::default(), String::new());
+        Self { agent, session, conversation, compactions, task, totals, calls_made: 0 }
     }
 
     async fn run_to_end(mut self, beginning: Beginning<'_>) -> (Self, AgentStatus) {
@@ -326,6 +358,7 @@ impl Life {
             Beginning::Subagent { prompt } => {
                 let observed = self.unless_cancelled(self.agent.hooks.agent_start()).await?;
                 self.heed(observed)?;
+                self.task = prompt.to_owned();
                 let content = vec![Block::text(prompt), Block::text(SUBAGENT_NOTE)];
                 self.add_user_message(content, &[]).await?;
             }
@@ -371,6 +404,9 @@ impl Life {
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
+        self.task = start.prompt.to_owned();
+        self.compactions.wanted =
+            start.compact.map(|compact| compact.instructions.map(str::to_owned));
         content.push(Block::text(start.prompt));
         self.add_user_message(content, &[]).await
     }

@@ -386,6 +386,13 @@ impl AgentHooks {
         }
     }
 
+    /// The conversation is about to be compacted; `trigger` is `manual` or `auto`. [`Next::Blocked`]: it
+    /// stays. Contexts are instructions for the summary.
+    pub async fn pre_compact(&self, trigger: &str, custom_instructions: Option<&str>) -> Next {
+        let data = json!({ "trigger": trigger, "custom_instructions": custom_instructions });
+        self.ask(EventName::SESSION_PRE_COMPACT, data).await
+    }
+
     /// The user has interrupted.
     pub async fn interrupt(&self) -> Observed {
         self.observe(EventName::USER_INTERRUPT, json!({})).await

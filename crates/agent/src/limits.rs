@@ -172,6 +172,31 @@ pub const SUBAGENT_KIND_BYTES_MAX: usize = 64;
 /// Bytes of the few words for what a subagent does: they are shown on one line.
 pub const SUBAGENT_DESCRIPTION_BYTES_MAX: usize = 1000;
 
+/// Bytes of a token, about. Code has three to four; fewer make an estimate higher, and compaction earlier.
+pub const BYTES_PER_TOKEN: usize = 3;
+
+/// Tokens that a model has room for if it does not say so itself: as many as most models that call tools.
+pub const CONTEXT_TOKENS: u64 = 128_000;
+
+/// The fewest tokens of a context that can be set. The system prompt and the tools need most of these.
+pub const CONTEXT_TOKENS_MIN: u64 = 1000;
+
+/// A context this full, in percent, is compacted. The rest is room for the answer and for what the estimate
+/// missed.
+pub const CONTEXT_FULL_PERCENT: u64 = 80;
+
+/// The last calls and their results are kept if they fill this much of the context, in percent.
+pub const CONTEXT_KEPT_PERCENT: u64 = 25;
+
+/// Compactions that fail in a row before none is tried by itself any more.
+pub const COMPACTION_FAILURES_MAX: u32 = 3;
+
+/// Bytes of the task that are repeated in front of a summary. A prompt can be a whole file.
+pub const SUMMARY_TASK_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes to which results and inputs are cut for a summary, until the request for it fits.
+pub const SUMMARISED_BYTES_STEPS: &[usize] = &[16 * 1024, 4 * 1024, 1024, 256];
+
 /// How often a program is told about the output of a hook that runs.
 pub const HOOK_PROGRESS_EVERY: Duration = Duration::from_secs(1);
 

@@ -32,6 +32,7 @@ use serde_json::{Map, Value};
 pub use self::api_key::ApiKey;
 pub use self::connection::ModelServerSettings;
 pub use self::protocol::Protocol;
+use crate::limits::CONTEXT_TOKENS;
 use crate::message::{Block, Message, Usage};
 use crate::tool::ToolSpec;
 
@@ -39,6 +40,11 @@ use crate::tool::ToolSpec;
 pub trait Model: Send + Sync {
     /// Its name, as requests and events carry it.
     fn name(&self) -> &str;
+
+    /// Tokens that it has room for: what is sent and the answer together.
+    fn context_tokens(&self) -> u64 {
+        CONTEXT_TOKENS
+    }
 
     /// Sends one request. The answer has begun when this returns.
     fn send<'a>(

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use hookwright_process::faults;
 use serde_json::{Map, Value, json};
 
-use crate::agent::CallResult;
+use crate::agent::{CallResult, CompactTrigger};
 use crate::hook_stream::uuid;
-use crate::message::{Block, Message};
+use crate::message::{Block, Message, Role};
 use crate::model::ModelAnswer;
 use crate::tool::ToolEnd;
 
@@ -121,6 +121,36 @@ impl Transcript {
         self.line("assistant", more, at)
     }
 
+    /// A summary took the place of the conversation: a boundary, and behind it the whole conversation as
+    /// it is now. What is in front of the boundary stays in the file, and is no longer sent. All lines are
+    /// written at once, so no reader finds a boundary without what is behind it.
+    pub fn compacted(
+        &mut self,
+        trigger: CompactTrigger,
+        tokens: u64,
+        messages: &[Message],
+        at: &str,
+    ) -> io::Result<()> {
+        let boundary = json!({
+            "parentUuid": null,
+            "logicalParentUuid": self.last_uuid,
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "level": "info",
+            "compactMetadata": { "trigger": trigger.word(), "preTokens": tokens },
+        });
+        let mut lines = vec![("system", boundary)];
+        for (number, message) in messages.iter().enumerate() {
+            let kind = if message.role == Role::User { "user" } else { "assistant" };
+            let mut more = json!({ "message": message });
+            if number == 0 {
+                more["isCompactSummary"] = true.into();
+            }
+            lines.push((kind, more));
+        }
+        self.write(lines, at)
+    }
+
     /// A message for the user.
     pub fn notice(&mut self, text: &str, at: &str) -> io::Result<()> {
         let more = json!({ "subtype": "informational", "content": text, "level": "notice" });
@@ -128,11 +158,54 @@ impl Transcript {
     }
 
     fn line(&mut self, kind: &str, more: Value, at: &str) -> io::Result<()> {
+        self.write(vec![(kind, more)], at)
+    }
+
+    /// Writes lines, all or none.
+    fn write(&mut self, lines: Vec<(&str, Value)>, at: &str) -> io::Result<()> {
+        let is_one = lines.len() == 1;
+        let mut text = String::new();
+        let mut last_uuid = self.last_uuid.clone();
+        for (kind, more) in lines {
+            let (line, id) = self.next_line(kind, more, last_uuid, at);
+            text.push_str(&line.to_string());
+            text.push('\n');
+            last_uuid = Some(id);
+        }
+        faults::point("transcript line");
+        // Only a fault campaign can end the program between the two halves of a line.
+        let cut = if is_one { cut_of(&text) } else { text.len() };
+        let (first, second) = text.as_bytes().split_at(cut);
+        let written = self.file.write_all(first).and_then(|()| {
+            if !second.is_empty() {
+                faults::point("transcript half line");
+            }
+            self.file.write_all(second)
+        });
+        if let Err(error) = written {
+            // What is there of the lines goes, so that the last line is never half.
+            self.file.set_len(self.written)?;
+            self.file.seek(SeekFrom::Start(self.written))?;
+            return Err(error);
+        }
+        self.written += text.len() as u64;
+        self.digest.update(text.as_bytes());
+        self.last_uuid = last_uuid;
+        Ok(())
+    }
+
+    fn next_line(
+        &mut self,
+        kind: &str,
+        more: Value,
+        last_uuid: Option<String>,
+        at: &str,
+    ) -> (Value, String) {
         self.lines += 1;
         let facts = &self.facts;
         let id = uuid(&(&facts.session_id, "transcript", self.lines, &facts.agent_id));
         let mut line = json!({
-            "parentUuid": self.last_uuid,
+            "parentUuid": last_uuid,
             "isSidechain": facts.agent_id.is_some(),
             "userType": "external",
             "cwd": facts.cwd,
@@ -148,27 +221,7 @@ impl Transcript {
         }
         line["uuid"] = id.as_str().into();
         line["timestamp"] = at.into();
-        let mut text = line.to_string();
-        text.push('\n');
-        faults::point("transcript line");
-        // Only a fault campaign can end the program between the two halves.
-        let (first, second) = text.as_bytes().split_at(cut_of(&text));
-        let written = self.file.write_all(first).and_then(|()| {
-            if !second.is_empty() {
-                faults::point("transcript half line");
-            }
-            self.file.write_all(second)
-        });
-        if let Err(error) = written {
-            // What is there of the line goes, so that the last line is never half.
-            self.file.set_len(self.written)?;
-            self.file.seek(SeekFrom::Start(self.written))?;
-            return Err(error);
-        }
-        self.written += text.len() as u64;
-        self.digest.update(text.as_bytes());
-        self.last_uuid = Some(id);
-        Ok(())
+        (line, id)
     }
 }
 
@@ -271,6 +324,34 @@ mod tests {
         transcript.notice("hello", "T1").expect("written");
         let line = &lines(&path)[0];
         assert_eq!((&line["isSidechain"], &line["agentId"]), (&json!(true), &json!("a7")));
+    }
+
+    #[test]
+    fn behind_a_boundary_is_the_whole_conversation_as_it_is_now() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.jsonl");
+        let mut transcript = Transcript::create(&path, facts()).expect("created");
+        let user = |text: &str| Message::user(vec![Block::text(text)]);
+        transcript.user(&user("go"), "T1").expect("written");
+        let now = [user("S"), Message::assistant(vec![Block::text("so far")]), user("next")];
+        transcript.compacted(CompactTrigger::Auto, 170_000, &now, "T2").expect("written");
+        let lines = lines(&path);
+        assert_eq!(lines.len(), 5, "what was said before stays");
+        let boundary = &lines[1];
+        assert_eq!(boundary["subtype"], "compact_boundary");
+        assert_eq!(boundary["parentUuid"], Value::Null);
+        assert_eq!(boundary["logicalParentUuid"], lines[0]["uuid"]);
+        let metadata = json!({ "trigger": "auto", "preTokens": 170_000 });
+        assert_eq!(boundary["compactMetadata"], metadata);
+        assert_eq!(lines[2]["isCompactSummary"], true);
+        assert_eq!(lines[2]["parentUuid"], boundary["uuid"]);
+        for (line, message) in lines[2..].iter().zip(&now) {
+            assert_eq!(line["message"], serde_json::to_value(message).expect("JSON"));
+        }
+        // Without room there is no boundary either.
+        transcript.file = File::open(&path).expect("opened");
+        assert!(transcript.compacted(CompactTrigger::Manual, 1, &now, "T3").is_err());
+        assert_eq!(self::lines(&path).len(), 5);
     }
 
     #[test]

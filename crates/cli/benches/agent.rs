@@ -50,6 +50,7 @@ fn main() {
     }
     twenty_of_claude(&place, rounds(100));
     start_to_first_request(&place, rounds(100));
+    subagents_at_once(&place, rounds(30));
     memory_of_a_loud_tool(&place);
 }
 
@@ -120,6 +121,35 @@ fn start_to_first_request(place: &Place, rounds: usize) {
     };
     compare_times(rounds, &mut floor, &mut thing)
         .print("from the start to the first request, beside `--version`", "at most 20 ms more");
+}
+
+/// Four subagents that wait at the same time, beside one that waits as long.
+fn subagents_at_once(place: &Place, rounds: usize) {
+    compare_times(rounds, &mut || subagents(place, 1), &mut || subagents(place, 4))
+        .print("four subagents of one `sleep 0.2` each, beside one of them", "at most 1.25");
+}
+
+/// The seconds from the answer that starts the subagents to the request with their results.
+fn subagents(place: &Place, number: usize) -> f64 {
+    let prompt = |number: usize| format!("Wait, number {number}.");
+    let call = |number: usize| {
+        json!({ "type": "tool_use", "name": "task",
+            "input": { "description": "wait", "prompt": prompt(number) } })
+    };
+    let done = json!({ "content": [{ "type": "text", "text": "done" }] });
+    let waits = json!([{ "content": [bash("sleep 0.2")] }, done]);
+    let calls: Vec<Value> = (0..number).map(call).collect();
+    let conversations: Vec<Value> =
+        (0..number).map(|number| json!({ "prompt": prompt(number), "turns": waits })).collect();
+    let script = json!({ "turns": [{ "content": calls }, done], "conversations": conversations });
+    let script = ModelScript::parse(&script.to_string()).unwrap();
+    let server = ModelServer::start(Manner::Script(script)).unwrap();
+    assert!(place.agent(&server).wait().unwrap().success());
+    // The main agent asks first and last; in between each subagent asks twice.
+    let times = server.request_times();
+    assert_eq!(times.len(), 2 * number + 2);
+    let last = times.last().unwrap();
+    last.arrived.duration_since(times[0].answered.unwrap()).as_secs_f64()
 }
 
 /// The most memory that the agent has used when a tool has printed 100 MB.

@@ -331,6 +331,7 @@ rows! {
         block_does: Some("nothing is compacted"),
         subject: Some("trigger"),
         fields: &["trigger", "custom_instructions"],
+        fired_by: BUILT_IN,
         ..event("session:pre_compact", "the context is about to be compacted")
     },
     SESSION_STOP = EventSpec {

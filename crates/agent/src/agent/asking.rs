@@ -4,22 +4,24 @@ use std::time::{Duration, Instant};
 
 use hookwright_events::TurnEvent;
 
+use super::context_size::ContextSize;
 use super::{AgentNews, AgentStatus, Life};
 use crate::hooks::Next;
 use crate::journal::{milliseconds, shortened};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
 use crate::message::{Block, Message, Role};
 use crate::model::collect::Collector;
-use crate::model::{ModelAnswer, ModelError, ModelRequest, RetryAfter};
+use crate::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest, RetryAfter};
 use crate::tool::ToolSpec;
 
 impl Life {
     /// Asks the model until it has answered, and adds its answer to the conversation.
     pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, AgentStatus> {
+        self.compact_if_due().await?;
         if !self.session.take_turn(self.agent.max_turns) {
             return Err(AgentStatus::MaxTurns);
         }
-        let (answer, attempt) = match self.ask_until_answered().await {
+        let (answer, attempt) = match self.ask_or_compact().await {
             Ok(answered) => answered,
             Err(ended) => {
                 self.session.return_turn();
@@ -36,6 +38,8 @@ impl Life {
         let content = serde_json::to_value(&message.content).unwrap_or_default();
         self.agent.audience.see(AgentNews::Answer { answer: &answer, message: &message });
         self.conversation.add_assistant(message);
+        let covered = self.conversation.messages().len();
+        self.compactions.size = ContextSize::reported(answer.usage, covered);
         let model = self.agent.model.name();
         let fired = self.agent.hooks.response(model, attempt, &answer.usage, content.clone());
         let observed = self.unless_cancelled(fired).await;
@@ -51,11 +55,30 @@ impl Life {
         Ok(answer)
     }
 
-    /// Makes attempts until the model has answered; the answer, and which attempt it was.
-    async fn ask_until_answered(&mut self) -> Result<(ModelAnswer, u32), AgentStatus> {
+    /// Asks the model; once more with a summary, if it says that the conversation is too long.
+    async fn ask_or_compact(&mut self) -> Result<(ModelAnswer, u32), AgentStatus> {
+        match self.ask_until_answered(None).await {
+            Err(AgentStatus::ModelFailed(error))
+                if error.kind == ModelErrorKind::ContextTooLong =>
+            {
+                match self.compact_too_long().await? {
+                    true => self.ask_until_answered(None).await,
+                    false => Err(AgentStatus::ModelFailed(error)),
+                }
+            }
+            answered => answered,
+        }
+    }
+
+    /// Makes attempts until the model has answered; the answer, and which attempt it was. Without a
+    /// `summarised` conversation the session's own is sent.
+    pub(super) async fn ask_until_answered(
+        &mut self,
+        summarised: Option<&[Message]>,
+    ) -> Result<(ModelAnswer, u32), AgentStatus> {
         let mut attempt = 1;
         loop {
-            match self.attempt(attempt).await? {
+            match self.attempt(attempt, summarised).await? {
                 Ok(answer) => return Ok((answer, attempt)),
                 Err(error) => self.wait_for_retry(error, attempt).await?,
             }
@@ -67,9 +90,10 @@ impl Life {
     async fn attempt(
         &mut self,
         attempt: u32,
+        summarised: Option<&[Message]>,
     ) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
         let model = std::sync::Arc::clone(&self.agent.model);
-        let count = self.conversation.messages().len();
+        let count = summarised.unwrap_or(self.conversation.messages()).len();
         let fired = self.agent.hooks.request(model.name(), count, attempt);
         match self.unless_cancelled(fired).await? {
             Next::GoOn(said) => self.pass_on(said),
@@ -79,7 +103,11 @@ impl Life {
             }
             Next::End { reason, said } => return Err(self.ended(reason, said)),
         }
-        let placed = self.conversation.place_contexts();
+        // Contexts are for the work, and wait while a summary is made.
+        let placed = match summarised {
+            None => self.conversation.place_contexts(),
+            Some(_) => Vec::new(),
+        };
         if !placed.is_empty() {
             // The message that they are part of is recorded already.
             let message = &Message::user(placed);
@@ -90,11 +118,11 @@ impl Life {
             request,
             attempt,
             model: model.name().to_owned(),
-            messages: self.conversation.messages().len(),
+            messages: count,
             agent_id: self.agent_id(),
         })?;
         let began = Instant::now();
-        let sent = self.send(attempt).await;
+        let sent = self.send(attempt, summarised).await;
         let (usage, error) = match &sent {
             Ok(Ok(answer)) => (Some(answer.usage.into()), None),
             Ok(Err(error)) => (None, Some(shortened(&error.reason))),
@@ -113,13 +141,17 @@ impl Life {
     }
 
     /// Sends the conversation, and takes in the answer.
-    async fn send(&mut self, attempt: u32) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
+    async fn send(
+        &mut self,
+        attempt: u32,
+        summarised: Option<&[Message]>,
+    ) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
         let model = std::sync::Arc::clone(&self.agent.model);
         let tools: Vec<ToolSpec> =
             self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
         let request = ModelRequest {
             system: &self.agent.system,
-            messages: self.conversation.messages(),
+            messages: summarised.unwrap_or(self.conversation.messages()),
             tools: &tools,
             max_tokens: self.agent.max_tokens,
         };
@@ -135,7 +167,10 @@ impl Life {
         let collected = loop {
             match self.unless_cancelled(stream.next()).await? {
                 Some(Ok(event)) => {
-                    self.agent.audience.see(AgentNews::Stream(&event));
+                    // A summary is not part of the conversation.
+                    if summarised.is_none() {
+                        self.agent.audience.see(AgentNews::Stream(&event));
+                    }
                     if let Err(error) = collector.push(&event) {
                         break Err(error);
                     }

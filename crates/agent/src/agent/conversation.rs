@@ -38,6 +38,11 @@ impl Conversation {
         added
     }
 
+    /// Replaces all messages. Contexts that wait still do.
+    pub(super) fn replace(&mut self, messages: Vec<Message>) {
+        self.messages = messages;
+    }
+
     /// Adds a message of the model.
     pub(super) fn add_assistant(&mut self, message: Message) {
         self.messages.push(message);

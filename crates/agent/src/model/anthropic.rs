@@ -24,6 +24,9 @@ const VERSION: &str = "2023-06-01";
 /// The model that is asked when none is named.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
 
+/// Tokens that the vendor's models have room for, unless a request asks for more.
+const CONTEXT_TOKENS: u64 = 200_000;
+
 /// The client.
 #[derive(Debug)]
 pub struct AnthropicModel {
@@ -53,6 +56,10 @@ impl AnthropicModel {
 impl Model for AnthropicModel {
     fn name(&self) -> &str {
         self.connection.model()
+    }
+
+    fn context_tokens(&self) -> u64 {
+        CONTEXT_TOKENS
     }
 
     fn send<'a>(

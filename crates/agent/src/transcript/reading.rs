@@ -163,7 +163,10 @@ impl Transcript {
             if value["sessionId"] != self.facts.session_id.as_str() {
                 return Err(bad("it names another session".to_owned()));
             }
-            if value["parentUuid"].as_str() != self.last_uuid.as_deref() {
+            // A boundary begins a new conversation, and names the line before it by another field.
+            let is_boundary = value["subtype"] == "compact_boundary";
+            let before = if is_boundary { "logicalParentUuid" } else { "parentUuid" };
+            if value[before].as_str() != self.last_uuid.as_deref() {
                 return Err(bad("it does not follow the line before it".to_owned()));
             }
             self.last_uuid = value["uuid"].as_str().map(str::to_owned);

@@ -87,7 +87,10 @@ impl Audience for Kept {
             | AgentNews::InputRewritten { text, .. } => {
                 self.told.lock().unwrap().push(text.to_owned());
             }
-            AgentNews::Stream(_) | AgentNews::Retry { .. } | AgentNews::CallResult { .. } => {}
+            AgentNews::Stream(_)
+            | AgentNews::Compacted { .. }
+            | AgentNews::Retry { .. }
+            | AgentNews::CallResult { .. } => {}
         }
     }
 
@@ -158,6 +161,7 @@ impl Session {
             subagents: false,
             max_turns: 10,
             max_tokens: 100,
+            context_tokens: 128_000,
         };
         Self { agent, kept, seen, running }
     }
@@ -167,7 +171,7 @@ impl Session {
     }
 
     async fn run_until(self, cancel: CancellationToken) -> Ran {
-        let start = AgentStart { prompt: "go", setup: None, earlier: None };
+        let start = AgentStart { prompt: "go", setup: None, earlier: None, compact: None };
         let end = self.agent.run(start, &cancel).await;
         let messages = self.kept.messages.lock().unwrap().clone();
         let told = self.kept.told.lock().unwrap().clone();

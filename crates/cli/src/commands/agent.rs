@@ -19,7 +19,10 @@ mod terminal_user;
 use std::io::{self, IsTerminal, Read};
 
 use clap::{Args, ValueEnum};
-use hookwright_agent::agent::{AgentEnd, AgentStart, AgentStatus, EarlierConversation};
+use hookwright_agent::agent::{
+    AgentEnd, AgentStart, AgentStatus, EarlierConversation, ManualCompaction,
+};
+use hookwright_agent::limits::CONTEXT_TOKENS_MIN;
 use hookwright_agent::permissions::PermissionMode;
 use hookwright_events::{SessionStatus, TurnResult};
 use tokio_util::sync::CancellationToken;
@@ -85,6 +88,14 @@ pub(crate) struct AgentArguments {
     #[arg(long = "continue")]
     latest: bool,
 
+    /// Tokens that the model has room for; a conversation that nearly fills them is compacted
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(CONTEXT_TOKENS_MIN..))]
+    context_tokens: Option<u64>,
+
+    /// Compact the conversation as soon as there is one; INSTRUCTIONS say what to keep
+    #[arg(long, value_name = "INSTRUCTIONS", num_args = 0..=1, default_missing_value = "")]
+    compact: Option<String>,
+
     /// Fire session:setup first, with the trigger init
     #[arg(long, conflicts_with = "maintenance")]
     init: bool,
@@ -132,8 +143,12 @@ pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, F
         (_, true) => Some("maintenance"),
         _ => None,
     };
+    let compact = arguments.compact.as_deref().map(|instructions| ManualCompaction {
+        instructions: Some(instructions).filter(|text| !text.trim().is_empty()),
+    });
+    let start = AgentStart { prompt: &prompt, setup, earlier: None, compact };
     let runtime = runtime()?;
-    runtime.block_on(run(session, &prompt, setup, screen))
+    runtime.block_on(run(session, start, screen))
 }
 
 fn read_prompt() -> Result<String, AgentFailure> {
@@ -154,8 +169,7 @@ fn read_prompt() -> Result<String, AgentFailure> {
 
 async fn run(
     assembled: AssembledAgent,
-    prompt: &str,
-    setup: Option<&str>,
+    start: AgentStart<'_>,
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let AssembledAgent { agent, engine, output, service, session, earlier } = assembled;
@@ -164,7 +178,7 @@ async fn run(
         cut_off,
         notices,
     });
-    let start = AgentStart { prompt, setup, earlier };
+    let start = AgentStart { earlier, ..start };
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
     let first = || {

@@ -148,7 +148,8 @@ pub(crate) fn model_help(kind: ModelErrorKind, service: ModelService) -> String 
         ModelErrorKind::RateLimited => "wait, or use a key with a higher limit".to_owned(),
         ModelErrorKind::Overloaded => "the server has too much to do: try again later".to_owned(),
         ModelErrorKind::ContextTooLong => {
-            "start a new session with a smaller task, or use a model with a larger context"
+            "start a new session with a smaller task, use a model with a larger context, or set \
+             `--context-tokens` to what this one has room for"
                 .to_owned()
         }
         ModelErrorKind::NoTools => {

@@ -3,7 +3,7 @@
 //! A block of a stop is ignored after an interrupt or a failure, and after [`STOP_BLOCKS_MAX`]
 //! blocks in a row of the same agent with no work in between. The user is told in both cases.
 
-use hookwright_events::{Decision, Event, Verdict};
+use hookwright_events::{Decision, Event, EventName, Verdict};
 
 use crate::limits::STOP_BLOCKS_MAX;
 
@@ -37,8 +37,9 @@ pub(super) fn apply_rules(
     let ignored = match forced(event) {
         Some(why) => format!("a hook blocked the stop, which is ignored after `{why}`: {reason}"),
         None if blocked_before >= STOP_BLOCKS_MAX => format!(
-            "hooks blocked the stop {blocked_before} times in a row with no work in between; the \
-             session stops anyway: {reason}"
+            "hooks blocked the stop {blocked_before} times in a row with no work in between; {} stops \
+             anyway: {reason}",
+            if event.name == EventName::AGENT_STOP { "the subagent" } else { "the session" }
         ),
         None => return Some(blocked_before + 1),
     };

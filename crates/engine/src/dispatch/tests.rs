@@ -2005,7 +2005,7 @@ fn a_hook_that_names_its_host_is_passed_where_another_one_fired_the_event() {
 
 #[tokio::test]
 async fn a_stop_is_blocked_eight_times_in_a_row_and_then_it_ends_anyway() {
-    for event in [STOP, "agent:stop"] {
+    for (event, who) in [(STOP, "the session"), ("agent:stop", "the subagent")] {
         let memory = InMemoryMemory::default();
         for round in ["first", "again"] {
             for time in 1..=8 {
@@ -2018,11 +2018,10 @@ async fn a_stop_is_blocked_eight_times_in_a_row_and_then_it_ends_anyway() {
             assert_eq!(
                 ninth.decided(),
                 Decision {
-                    system_messages: vec![
-                        "hooks blocked the stop 8 times in a row with no \
-                         work in between; the session stops anyway: work left"
-                            .into()
-                    ],
+                    system_messages: vec![format!(
+                        "hooks blocked the stop 8 times in a row with no work in between; {who} stops \
+                         anyway: work left"
+                    )],
                     ..Decision::default()
                 }
             );

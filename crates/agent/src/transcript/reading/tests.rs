@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
-use crate::agent::CallResult;
+use crate::agent::{CallResult, CompactTrigger};
 use crate::message::Usage;
 use crate::model::ModelAnswer;
 
@@ -139,11 +139,14 @@ fn only_what_follows_a_compaction_counts() {
     let (bench, mut transcript) = Bench::new();
     say(&mut transcript, "go");
     answer(&mut transcript, vec![Block::text("a long story")]);
-    let boundary = json!({ "subtype": "compact_boundary", "content": "compacted" });
-    transcript.line("system", boundary, "T").expect("written");
-    say(&mut transcript, "the summary");
+    let now = vec![
+        Message::user(vec![Block::text("the summary")]),
+        Message::assistant(vec![Block::text("so far")]),
+        Message::user(vec![Block::text("go on")]),
+    ];
+    transcript.compacted(CompactTrigger::Auto, 9, &now, "T").expect("written");
     let continued = bench.reopened(&[]).expect("whole");
-    assert_eq!(continued.messages, [Message::user(vec![Block::text("the summary")])]);
+    assert_eq!(continued.messages, now);
 }
 
 #[test]

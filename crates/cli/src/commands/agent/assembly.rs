@@ -93,6 +93,7 @@ impl AssembledAgent {
         let settings = std::mem::take(&mut hooks.loaded.agent_settings);
         let name = arguments.model.as_deref().or(settings.model());
         let ChosenModel { model, service } = ChosenModel::choose(name, &given, &hooks.secrets)?;
+        let context_tokens = arguments.context_tokens.unwrap_or(model.context_tokens());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let permissions = permissions(arguments, &settings, &hooks)?;
         let wanted = match &arguments.resume {
@@ -158,6 +159,7 @@ impl AssembledAgent {
             subagents: true,
             max_turns: arguments.max_turns,
             max_tokens: ANSWER_TOKENS_MAX,
+            context_tokens,
         };
         Ok(Ok(Self { agent, engine, output, service, session, earlier }))
     }

@@ -352,6 +352,23 @@ impl Audience for AgentOutput {
                 self.record(shared, |transcript, at| transcript.rewritten(call, input, text, at));
                 self.talk(shared, &format!("note: {text}"));
             }
+            AgentNews::Compacted { trigger, tokens, messages } => {
+                let metadata = json!({ "trigger": trigger.word(), "pre_tokens": tokens });
+                let news = json!({
+                    "type": "system", "subtype": "compact_boundary", "compact_metadata": metadata,
+                });
+                self.emit(shared, news);
+                let summary = json!({
+                    "type": "user", "message": messages.first(), "parent_tool_use_id": null,
+                    "isSynthetic": true,
+                });
+                self.emit(shared, summary);
+                self.record(shared, |transcript, at| {
+                    transcript.compacted(trigger, tokens, messages, at)
+                });
+                let text = format!("the conversation was compacted; it had about {tokens} tokens");
+                self.talk(shared, &text);
+            }
             AgentNews::Retry { error, attempt, after } => {
                 let text = format!(
                     "attempt {attempt} failed: {}; the next one comes in {:.1} s",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::KEY;
 
 /// The last text of a request for a summary begins like this. What it is part of is not the conversation.
-const SUMMARY_WANTED: &str = "The context is full";
+const SUMMARY_WANTED: &str = "A summary will take the place";
 
 /// What each request had that the one before did not have, for each conversation. What comes before that must
 /// be the same, so that the server's cache holds. Conversations beside the first are in the order of their

@@ -47,7 +47,7 @@ fn blocked_stops_are_counted_for_each_subagent() {
         assert_eq!(call(&sandbox, &of_agent("PostToolUse", "agent-1")), nothing());
         assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), block, "{time}");
     }
-    let message = "hooks blocked the stop 8 times in a row with no work in between; the session stops anyway: more";
+    let message = "hooks blocked the stop 8 times in a row with no work in between; the subagent stops anyway: more";
     assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), told(message));
     assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-2")), block);
 }
