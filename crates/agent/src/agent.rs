@@ -262,6 +262,8 @@ impl AgentStatus {
 pub struct AgentStart<'a> {
     /// What the agent is to do.
     pub prompt: &'a str,
+    /// What comes before the prompt, each text as a block of its own: output that hooks pipe.
+    pub before: &'a [String],
     /// `init` or `maintenance`: the project is set up first.
     pub setup: Option<&'a str>,
     /// The conversation that goes on, if the session is continued.
@@ -394,7 +396,12 @@ impl Life {
             }
         };
         let model = Arc::clone(&self.agent.model);
-        let observed = self.unless_cancelled(self.agent.hooks.start(source, model.name())).await?;
+        let hooks = self.agent.hooks.clone();
+        let observed = match hooks.subagent() {
+            // An iteration of a pipeline, whose session has events of its own.
+            Some(_) => self.unless_cancelled(hooks.agent_start()).await?,
+            None => self.unless_cancelled(hooks.start(source, model.name())).await?,
+        };
         self.heed(observed)?;
         match self.unless_cancelled(self.agent.hooks.prompt(start.prompt)).await? {
             Next::GoOn(said) => self.pass_on(said),
@@ -407,6 +414,8 @@ impl Life {
         self.task = start.prompt.to_owned();
         self.compactions.wanted =
             start.compact.map(|compact| compact.instructions.map(str::to_owned));
+        let before = start.before.iter().filter(|text| !text.trim().is_empty());
+        content.extend(before.map(Block::text));
         content.push(Block::text(start.prompt));
         self.add_user_message(content, &[]).await
     }
@@ -471,7 +480,9 @@ impl Life {
 
     /// The subagent's id; `None` for the session's own agent.
     fn agent_id(&self) -> Option<String> {
-        self.agent.hooks.subagent().map(|subagent| subagent.id.clone())
+        let subagent = self.agent.hooks.subagent();
+        // An iteration of a pipeline is the turn's own agent: no call has started it.
+        subagent.filter(|subagent| !subagent.call.is_empty()).map(|subagent| subagent.id.clone())
     }
 
     /// Records what is about to happen or has happened. If that fails, the session ends.

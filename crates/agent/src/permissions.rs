@@ -62,7 +62,7 @@ impl PermissionMode {
 }
 
 /// The rules of all files, and the mode.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Permissions {
     /// The mode.
     pub mode: PermissionMode,

@@ -3,12 +3,13 @@
 //! A driver decides nothing: it runs one turn to its end and says how it ended.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::ports::Promise;
-use hookwright_events::{Decision, EventName, ProcessOutcome};
+use hookwright_events::{Decision, EventName, ProcessOutcome, TurnEvent};
 use hookwright_process::{Leader, Stream};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,12 @@ pub trait Agent: Send + Sync {
         false
     }
 
+    /// Whether it fires the events of an agent's life through [`TurnPorts::events`] and obeys them: hooks
+    /// at these events run, also those of settings that another agent would read itself.
+    fn is_host(&self) -> bool {
+        false
+    }
+
     /// Runs one turn to its end. When [`TurnPorts::cancel`] is cancelled, the agent is asked to end, and
     /// the turn ends as [`ProcessOutcome::Interrupted`].
     fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd>;
@@ -35,8 +42,8 @@ pub trait Agent: Send + Sync {
 pub struct TurnPorts<'a> {
     /// Is shown what the agent does.
     pub watch: &'a mut dyn AgentWatch,
-    /// Fires events of the turn.
-    pub events: &'a dyn TurnEvents,
+    /// Fires events of the turn, and records what the agent does.
+    pub events: Arc<dyn TurnEvents>,
     /// Asks the agent to end early.
     pub cancel: &'a CancellationToken,
 }
@@ -51,6 +58,13 @@ pub trait TurnEvents: Send + Sync {
     /// next prompt. An abort also cancels the turn, and ends the session. If the event cannot be recorded, or
     /// the session is being ended, the decision is an abort.
     fn fire(&self, event: EventName, data: Map<String, Value>) -> Promise<'_, Decision>;
+
+    /// Records what the agent is about to do or has done. Only when this has returned `Ok` does an
+    /// announced effect begin.
+    fn record(&self, happened: TurnEvent) -> io::Result<()> {
+        let _ = happened;
+        Ok(())
+    }
 }
 
 /// One turn.

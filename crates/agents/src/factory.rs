@@ -4,10 +4,10 @@
 //! trait. Which settings a kind has is listed with the reader of configurations.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_config::{AgentDefinition, Fault, FaultKind};
+use hookwright_config::{AgentDefinition, AgentSettings, Fault, FaultKind};
 use hookwright_engine::nearest;
 
 use crate::agent::Agent;
@@ -34,6 +34,10 @@ pub struct AgentRequest<'a> {
     /// Finds a file that the settings name. It is `None` for one that could not be read, which was said
     /// already.
     pub file: &'a dyn Fn(&Path) -> Option<AgentFile<'a>>,
+    /// What the session's files say for the built-in agent.
+    pub settings: &'a AgentSettings,
+    /// The session's files, which an agent must not change.
+    pub session_files: &'a [PathBuf],
     /// The environment in which agents are started.
     pub environment: &'a [(OsString, OsString)],
     /// Where they are started.
@@ -121,6 +125,8 @@ mod tests {
             definition,
             fault: &|kind| Fault { source: Arc::clone(&source), place: None, kind },
             file: &|_| None,
+            settings: &AgentSettings::default(),
+            session_files: &[],
             environment: &[],
             working_dir: Path::new("/"),
         })

@@ -29,6 +29,7 @@
 //! | [`exit_code`] | every exit code with its meaning |
 
 mod approvals;
+mod built_in_driver;
 mod chain_above;
 mod commands;
 mod config_files;
@@ -43,6 +44,7 @@ mod host;
 mod interrupts;
 mod known_session;
 mod known_work;
+mod model_choice;
 mod model_service;
 mod render;
 mod runner;

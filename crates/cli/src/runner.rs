@@ -34,7 +34,7 @@ use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
-use crate::{state, tasks};
+use crate::{built_in_driver, state, tasks};
 
 /// The requested run, found and checked.
 pub(crate) struct Prepared {
@@ -61,9 +61,10 @@ pub(crate) struct ProjectRunner {
 
 impl ProjectRunner {
     pub(crate) fn find(options: &ConfigOptions) -> Result<Self, Failure> {
-        let found = ConfigFiles::find(options)?.without_hooks_of_agents();
+        let found = ConfigFiles::find(options)?;
         let started_in = found.working_dir.clone();
-        let (environment, agents) = (process_environment(), AgentFactory::default());
+        let environment = process_environment();
+        let agents = agents(&found, &environment);
         Ok(Self { started_in, found, environment, agents })
     }
 
@@ -99,7 +100,8 @@ impl ProjectRunner {
             && options.config.is_empty()
         {
             let options = ConfigOptions { cwd: Some(folder.to_owned()), ..options.searching() };
-            self.found = ConfigFiles::find(&options)?.without_hooks_of_agents();
+            self.found = ConfigFiles::find(&options)?;
+            self.agents = agents(&self.found, &self.environment);
         }
         Ok(())
     }
@@ -328,6 +330,16 @@ impl ProjectRunner {
             approvals::port(asking, move || Ok(Arc::clone(&kept_in)))
         })
     }
+}
+
+/// The agents that loops can name.
+fn agents(found: &ConfigFiles, environment: &Environment) -> AgentFactory {
+    // Faults of the file with the secrets are reported where a run is planned.
+    let secrets = found.secrets().unwrap_or_default();
+    let environment = environment.clone();
+    AgentFactory::default().with(built_in_driver::KIND, move |request| {
+        built_in_driver::make(request, &environment, &secrets)
+    })
 }
 
 /// A new session name, which no session and no folder of this project has.

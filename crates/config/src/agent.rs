@@ -16,6 +16,12 @@ const AGENT_NAME_CHARS_MAX: usize = 64;
 /// The kind of an agent whose file names none.
 const COMMAND: &str = "command";
 
+/// The kind of the built-in agent.
+const BUILT_IN: &str = "builtin";
+
+/// The largest number of requests in one turn of the built-in agent.
+const TURNS_MAX: u32 = 10_000;
+
 /// The settings of the kinds of agents.
 const KINDS: &[(&str, &[SettingSpec])] = &[
     (
@@ -25,6 +31,25 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
             shape: Shape::File("a file of turns"),
             missing: Some(MissingKey::Script),
         }],
+    ),
+    (
+        BUILT_IN,
+        &[
+            SettingSpec { key: "model", shape: Shape::Text("the name of a model"), missing: None },
+            SettingSpec {
+                key: "permission_mode",
+                shape: Shape::Word(&[
+                    "default",
+                    "acceptEdits",
+                    "plan",
+                    "dontAsk",
+                    "bypassPermissions",
+                ]),
+                missing: None,
+            },
+            SettingSpec { key: "max_turns", shape: Shape::Count, missing: None },
+            SettingSpec { key: "permissions", shape: Shape::Rules, missing: None },
+        ],
     ),
     (
         COMMAND,
@@ -68,6 +93,10 @@ enum Shape {
     File(&'static str),
     /// The first word is the default.
     Word(&'static [&'static str]),
+    /// A number from 1.
+    Count,
+    /// A map of lists of permission rules.
+    Rules,
 }
 
 /// An agent, and where it is written.
@@ -94,6 +123,19 @@ enum Setting {
     Text(String),
     Texts(Vec<String>),
     File(PathBuf),
+    Count(u32),
+    Rules(AgentRules),
+}
+
+/// Permission rules of one agent, beside those of the files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentRules {
+    /// Calls that need no question.
+    pub allow: Vec<String>,
+    /// Calls that need one.
+    pub ask: Vec<String>,
+    /// Calls that never run.
+    pub deny: Vec<String>,
 }
 
 impl AgentDefinition {
@@ -112,7 +154,7 @@ impl AgentDefinition {
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.settings.get(key) {
             Some(Setting::Text(text)) => Some(text),
-            Some(Setting::Texts(_) | Setting::File(_)) | None => None,
+            _ => None,
         }
     }
 
@@ -120,7 +162,7 @@ impl AgentDefinition {
     pub fn texts(&self, key: &str) -> &[String] {
         match self.settings.get(key) {
             Some(Setting::Texts(texts)) => texts,
-            Some(Setting::Text(_) | Setting::File(_)) | None => &[],
+            _ => &[],
         }
     }
 
@@ -128,7 +170,23 @@ impl AgentDefinition {
     pub fn file(&self, key: &str) -> Option<&Path> {
         match self.settings.get(key) {
             Some(Setting::File(path)) => Some(path),
-            Some(Setting::Text(_) | Setting::Texts(_)) | None => None,
+            _ => None,
+        }
+    }
+
+    /// A setting that is a number.
+    pub fn count(&self, key: &str) -> Option<u32> {
+        match self.settings.get(key) {
+            Some(Setting::Count(count)) => Some(*count),
+            _ => None,
+        }
+    }
+
+    /// The agent's own permission rules; none where they are not set.
+    pub fn rules(&self) -> AgentRules {
+        match self.settings.get("permissions") {
+            Some(Setting::Rules(rules)) => rules.clone(),
+            _ => AgentRules::default(),
         }
     }
 
@@ -280,6 +338,11 @@ impl Shape {
             Shape::File(expected) => Some(Setting::File(notes.text(node, *expected)?.into())),
             Shape::Word(words) => Some(Setting::Text(notes.word(node, words, words)?.to_owned())),
             Shape::Texts(expected) => Some(Setting::Texts(arguments(node, expected, notes)?)),
+            Shape::Count => {
+                let expected = "a number of requests from 1 to 10000";
+                notes.whole_number(node, 1..=TURNS_MAX, expected).map(Setting::Count)
+            }
+            Shape::Rules => Some(Setting::Rules(rules(node, notes)?)),
         }
     }
 }
@@ -294,6 +357,27 @@ fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, FilePlace)>
         return None;
     }
     Some((name.to_owned(), node.at.place(notes.source)))
+}
+
+/// Permission rules. The agent checks what they say.
+fn rules(node: &Node, notes: &mut Notes<'_>) -> Option<AgentRules> {
+    const KEYS: &[&str] = &["allow", "ask", "deny"];
+    let mut all = AgentRules::default();
+    for field in notes.map(node, "a map with allow, ask, deny")? {
+        let list = match &*field.key {
+            "allow" => &mut all.allow,
+            "ask" => &mut all.ask,
+            "deny" => &mut all.deny,
+            key => {
+                notes.unknown_key(field.at, key, KEYS);
+                return None;
+            }
+        };
+        for rule in notes.list(&field.value, "a list of rules")? {
+            list.push(notes.text(rule, "a rule like bash(git push *)")?.to_owned());
+        }
+    }
+    Some(all)
 }
 
 /// Arguments for a program; numbers and booleans count as the text in the file.

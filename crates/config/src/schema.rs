@@ -70,7 +70,8 @@ fn top_level(key: &str) -> Value {
         _ => json!({
             "type": ["string", "object", "array"],
             "description": "the agent of loops that name none: an agent's name, {command}, \
-                 {script}, {type, model, args}, each with an optional `name`, or a list of agents \
+                 {script}, {type, model, args}, {type: builtin, model, permissions, permission_mode, \
+                 max_turns}, each with an optional `name`, or a list of agents \
                  of which each takes over when the one before cannot work",
         }),
     }

@@ -203,7 +203,8 @@ impl Plan {
     pub(crate) fn alone(sources: &Sources, around: &PlanContext<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
         let (faults, left_out, named) = (Vec::new(), Vec::new(), Vec::new());
-        let mut planning = Planning { sources, around, faults, left_out, named };
+        let reads_agents_own = false;
+        let mut planning = Planning { sources, around, faults, left_out, named, reads_agents_own };
         let whole = planning.load(None, None);
         let plan = match main.role {
             Role::Pipeline => planning.pipeline(&whole),
@@ -263,6 +264,12 @@ impl Plan {
     }
 }
 
+/// Whether another agent runs the hooks of this file itself.
+fn runs_by_itself(file: &ConfigFile) -> bool {
+    let foreign = file.dialect.and_then(|dialect| hookwright_dialects::named(dialect.name()));
+    foreign.is_some_and(|foreign| foreign.runs_by_itself())
+}
+
 /// The name of a loop or pipeline without one: that of its file, or of its file's folder.
 pub(crate) fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -289,9 +296,24 @@ struct Planning<'a> {
     left_out: Vec<Arc<Fault>>,
     /// The agents that already have a name.
     named: Vec<(AgentDefinition, PathBuf, String)>,
+    /// Whether hooks are read that other agents run themselves.
+    reads_agents_own: bool,
 }
 
 impl<'a> Planning<'a> {
+    /// The hooks of a stage whose agent fires the events of its life through the session: with those
+    /// that other agents read from their settings and run themselves.
+    fn hooks_with_agents_own(&mut self, spec: &StageSpec, source: &Source, alone: bool) -> HookSet {
+        self.reads_agents_own = true;
+        let loaded = match &spec.body {
+            StageBody::Inline(_) if alone => self.load(None, None),
+            StageBody::Inline(_) => self.load(Some(&spec.name), None),
+            StageBody::Named { .. } => self.load(None, Some(&source.path)),
+        };
+        self.reads_agents_own = false;
+        loaded.hooks
+    }
+
     /// The hooks and keys of one stage's loop, or of none, above those of the whole session.
     fn load(&mut self, stage: Option<&str>, loop_file: Option<&Path>) -> Loaded {
         let is_read = |source: &&Source| match source.role {
@@ -309,6 +331,7 @@ impl<'a> Planning<'a> {
             .iter()
             .filter(is_read)
             .filter_map(|source| Some((source.config_file()?, source.text.as_str())))
+            .filter(|(file, _)| self.reads_agents_own || !runs_by_itself(file))
             .collect();
         let texts = files.iter().map(|(file, text)| (file, *text));
         let mut loaded = load_texts(texts, self.around.environment, Scope::Stage(stage));
@@ -374,6 +397,8 @@ impl<'a> Planning<'a> {
         let bounds = self.bounds(spec, read, source, alone);
         let prompt = self.prompt(spec, read, source);
         let agents = self.agents(spec, read, source, whole);
+        let hosts = agents.iter().flatten().any(|candidate| candidate.agent.is_host());
+        let hooks = if hosts { self.hooks_with_agents_own(spec, source, alone) } else { hooks };
         let template = match &spec.body {
             StageBody::Named { name, .. } => name.clone(),
             StageBody::Inline(_) => read.name.clone().unwrap_or_else(|| spec.name.clone()),

@@ -13,7 +13,7 @@ use super::{RuleInput, shell};
 use crate::tool::Touches;
 
 /// One permission rule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PermissionRule {
     text: String,
     tool: ToolPattern,
@@ -37,14 +37,14 @@ pub enum RuleError {
     NoContent(String),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum ToolPattern {
     Exact(String),
     /// Names that begin with this.
     Prefix(String),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Content {
     /// Every call in the workspace.
     Any,
@@ -54,7 +54,7 @@ enum Content {
     Path(RulePath),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct RulePath {
     /// The pattern itself and everything below it.
     matchers: [GlobMatcher; 2],

@@ -4,7 +4,7 @@
 use hookwright_engine::shell_commands;
 
 /// A pattern in words. `*` within a word matches any text; as the last word, any further words.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct CommandPattern {
     words: Vec<String>,
     /// Further words may follow.

@@ -171,7 +171,8 @@ impl Session {
     }
 
     async fn run_until(self, cancel: CancellationToken) -> Ran {
-        let start = AgentStart { prompt: "go", setup: None, earlier: None, compact: None };
+        let start =
+            AgentStart { prompt: "go", before: &[], setup: None, earlier: None, compact: None };
         let end = self.agent.run(start, &cancel).await;
         let messages = self.kept.messages.lock().unwrap().clone();
         let told = self.kept.told.lock().unwrap().clone();

@@ -122,7 +122,7 @@ pub(crate) fn ports<'a>(
     watch: &'a mut dyn AgentWatch,
     cancel: &'a CancellationToken,
 ) -> TurnPorts<'a> {
-    TurnPorts { watch, events: &NoEvents, cancel }
+    TurnPorts { watch, events: std::sync::Arc::new(NoEvents), cancel }
 }
 
 struct NoEvents;

@@ -3,7 +3,6 @@
 //! | module | does |
 //! |---|---|
 //! | `assembly` | puts the session together: hooks, model, tools, permissions |
-//! | `model_choice` | the model that a name, or a key, means |
 //! | `files_at_start` | notices when a hook file is no longer as the session read it |
 //! | `session` | the session in the store: a new one, or one that is continued |
 //! | `output` | what leaves on standard output, in one of three formats |
@@ -11,7 +10,6 @@
 
 mod assembly;
 mod files_at_start;
-mod model_choice;
 mod output;
 mod session;
 mod terminal_user;
@@ -146,7 +144,7 @@ pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, F
     let compact = arguments.compact.as_deref().map(|instructions| ManualCompaction {
         instructions: Some(instructions).filter(|text| !text.trim().is_empty()),
     });
-    let start = AgentStart { prompt: &prompt, setup, earlier: None, compact };
+    let start = AgentStart { prompt: &prompt, before: &[], setup, earlier: None, compact };
     let runtime = runtime()?;
     runtime.block_on(run(session, start, screen))
 }

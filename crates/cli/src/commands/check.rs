@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hookwright_config::{ConfigFile, Fault, FaultKind, Warning};
+use hookwright_config::{ConfigFile, Fault, FaultKind, Warning, WarningKind};
 use hookwright_engine::hook::Layer;
 use hookwright_pipeline::sources::Source;
 use serde_json::json;
@@ -66,6 +66,9 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
     let of_runs = OfRuns::find(&found, &arguments.options)?;
     found.add_files(of_runs.named.clone());
     let (mut configuration, mut warnings) = Configuration::check(found);
+    if of_runs.unfired.rules_are_obeyed() {
+        warnings.retain(|warning| !matches!(warning.kind, WarningKind::NotEnforced));
+    }
     warnings.append(&mut of_runs.unfired.warnings());
     let unfired = of_runs.unfired.without_runs(&configuration);
     notes.extend(unfired_together(Certainty::AsFarAsKnown, &unfired));

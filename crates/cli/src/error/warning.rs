@@ -48,7 +48,7 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
         WarningKind::Variable(kind) => variable_advice(*kind, warning),
         WarningKind::NotEnforced => Advice::new(
             format!(
-                "only `hookwright agent` obeys the rules of `{reference}`: other agents do not"
+                "only the built-in agent obeys the rules of `{reference}`: other agents do not"
             ),
             "write a hook at `tool:pre_execute` that denies, or set the agent's own permissions",
         ),

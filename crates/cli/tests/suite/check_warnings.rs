@@ -234,7 +234,7 @@ fn permission_rules_that_nothing_enforces_are_warned_of() {
         Ran::new(
             0,
             "1 file checked, 1 hook, no faults, 1 warning\n",
-            "warning: only `hookwright agent` obeys the rules of `permissions.deny`: other agents do not
+            "warning: only the built-in agent obeys the rules of `permissions.deny`: other agents do not
  --> hookwright.yaml:2:1
   |
 2 | permissions:

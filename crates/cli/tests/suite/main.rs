@@ -10,6 +10,7 @@ mod agent_stream;
 mod agents;
 mod approvals;
 mod architecture;
+mod built_in_in_pipelines;
 mod check;
 mod check_faults;
 mod check_guards;

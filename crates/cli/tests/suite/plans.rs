@@ -211,7 +211,7 @@ fn an_agent_of_an_unknown_type_is_said_whatever_its_settings_are() {
   |
 2 | agent: {type: bogus, script: a.yaml}
   |        ^
-help: known agents are `claude`, `codex`, `gemini`, `opencode`; write `agent: {command: …}` for any other \
+help: known agents are `claude`, `codex`, `gemini`, `opencode`, `builtin`; write `agent: {command: …}` for any other \
 program that reads a prompt, or `agent: {script: turns.yaml}` for one that plays a script
 
 error: the key `script` is for scripted agents, this is a bogus agent

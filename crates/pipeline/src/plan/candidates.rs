@@ -73,7 +73,7 @@ impl Planning<'_> {
         let candidates: Vec<Option<StageAgent>> = agents
             .iter()
             .map(|spec| {
-                let agent = self.driver(spec, source)?;
+                let agent = self.driver(spec, source, whole)?;
                 let name = self.name(spec, source, agent.kind())?;
                 Some(StageAgent { name, is_named: spec.name.is_some(), agent })
             })
@@ -125,7 +125,14 @@ impl Planning<'_> {
         Some(name.to_owned())
     }
 
-    fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {
+    fn driver(
+        &mut self,
+        spec: &AgentSpec,
+        source: &Source,
+        whole: &Loaded,
+    ) -> Option<Arc<dyn Agent>> {
+        let session_files: Vec<PathBuf> =
+            self.sources.all.iter().map(|source| source.path.clone()).collect();
         let made = self.around.agents.make(&AgentRequest {
             definition: &spec.definition,
             fault: &|kind| fault_at(source, &spec.place, kind),
@@ -134,6 +141,8 @@ impl Planning<'_> {
                 let file = self.sources.all.iter().find(|known| known.path == path)?;
                 Some(AgentFile { text: &file.text, shown_as: &file.shown_as })
             },
+            settings: &whole.agent_settings,
+            session_files: &session_files,
             environment: self.around.environment.for_agents(),
             working_dir: self.around.root,
         });

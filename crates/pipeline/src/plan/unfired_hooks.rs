@@ -9,12 +9,15 @@ use hookwright_dialects::hosts::{self, Connection, Host};
 use hookwright_engine::HookSet;
 use hookwright_engine::hook::{Action, Hook, Layer};
 use hookwright_events::EventSpec;
-use hookwright_events::table::RUN;
+use hookwright_events::table::{AGENT, RUN};
 
 use super::{Plan, Until};
 
 /// The value of the field `host` in the events of a session.
 const HOST: &str = "run";
+
+/// Events of the domain `session` that a built-in agent fires in its turn.
+const IN_TURN: [&str; 3] = ["session:message", "session:notification", "session:pre_compact"];
 
 /// The enabled hooks of a session, and of the sessions that its hooks start, that nothing in any of
 /// them fires. `plans` are all these sessions.
@@ -67,6 +70,8 @@ fn is_meant_here(hook: &Hook, set: &HookSet, plans: &[&Plan]) -> bool {
 struct Firing<'a> {
     has_queue: bool,
     commits: bool,
+    /// One of its agents fires the events of an agent's life itself.
+    has_host: bool,
     /// Those of its agents.
     connections: Vec<&'a Connection>,
 }
@@ -75,7 +80,8 @@ impl<'a> Firing<'a> {
     fn of(plan: &Plan, connections: &'a [Connection]) -> Self {
         let connections = connections.iter().filter(|known| plan.may_start(known.agent)).collect();
         let has_queue = plan.stages.iter().any(|stage| matches!(stage.until, Until::Queue { .. }));
-        let without_commits = Self { has_queue, commits: false, connections };
+        let has_host = plan.has_host();
+        let without_commits = Self { has_queue, commits: false, has_host, connections };
         let commits = |hook: &Arc<Hook>| {
             matches!(hook.action, Action::GitCommit(_))
                 && hook.enabled
@@ -96,7 +102,11 @@ impl<'a> Firing<'a> {
         match event.name.split(':').next() {
             Some("execution") => self.has_queue,
             Some("git") => self.commits,
-            _ => event.fired_by.contains(&RUN),
+            // Those of the session itself are the run's; an agent in it fires `agent:start` and so on.
+            Some("session") if self.has_host => {
+                event.fired_by.contains(&RUN) || IN_TURN.contains(&event.name)
+            }
+            _ => event.fired_by.contains(&RUN) || self.has_host && event.fired_by.contains(&AGENT),
         }
     }
 }
@@ -104,6 +114,11 @@ impl<'a> Firing<'a> {
 impl Plan {
     fn sets(&self) -> impl Iterator<Item = &HookSet> {
         self.stages.iter().map(|stage| &stage.hooks).chain([&self.hooks])
+    }
+
+    /// Whether one of its agents fires the events of an agent's life itself.
+    pub fn has_host(&self) -> bool {
+        self.stages.iter().flat_map(|stage| &stage.agents).any(|it| it.agent.is_host())
     }
 
     /// Whether one of its agents may be this one, by the name of its preset.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hookwright_agents::agent::joined;
 use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
-use hookwright_agents::{Turn, TurnEnd, TurnPorts};
+use hookwright_agents::{Turn, TurnEnd, TurnEvents, TurnPorts};
 use hookwright_events::{
     FailureCause, PauseCause, ProcessOutcome, SessionEvent, TurnEvent, TurnName, Usage,
 };
@@ -131,7 +131,9 @@ impl Session {
         time_left: Option<Duration>,
     ) -> Result<(TurnEnd, Result<OpenIteration, FolderError>), Halt> {
         let (name, prompt) = (&open.task.name, &open.prompt);
-        let events = self.fired_in_turn(name, attempt, Arc::clone(&open.event));
+        let is_host = candidate.agent.is_host();
+        let events = self.fired_in_turn(name, attempt, Arc::clone(&open.event), is_host);
+        let events = Arc::new(events);
         // A raw delivery has the files of the last iteration.
         let at = self.current_iteration();
         let at = IterationAt { iteration: at.iteration.max(1), ..at };
@@ -167,7 +169,8 @@ impl Session {
         };
         faults::point("turn starts");
         let mut watching = WatchedAgent::new(self);
-        let ports = TurnPorts { watch: &mut watching, events: &events, cancel: &events.cancel };
+        let fire = Arc::clone(&events) as Arc<dyn TurnEvents>;
+        let ports = TurnPorts { watch: &mut watching, events: fire, cancel: &events.cancel };
         let ended = candidate.agent.run(&turn, ports).await;
         let said = watching.finish();
         let folder = self.keep_said(at, name, &said)?;

@@ -3,6 +3,7 @@
 //! Such a firing has a key below its turn, [`Point::InTurn`]. An interrupted turn is repeated as
 //! another attempt, so its driver's firings are never confused with those of the attempt before.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,18 +11,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hookwright_agents::TurnEvents;
 use hookwright_engine::ports::Promise;
 use hookwright_engine::{Engine, Firing};
-use hookwright_events::{Decision, Event, EventName, FiringKey, Point, TurnName, Verdict};
+use hookwright_events::{
+    Decision, Event, EventName, FiringKey, Point, TurnEvent, TurnName, Verdict,
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::recorder::Recorder;
 use super::{Session, completed};
-use crate::journal::SessionJournal;
 
 /// Fires events within one attempt of a turn.
 pub(super) struct FiredInTurn {
     engine: Engine,
-    journal: Arc<SessionJournal>,
-    session: String,
+    recorder: Recorder,
+    /// The driver asks the questions that hooks want to be asked.
+    is_host: bool,
     /// The start of the iteration. Every event of the turn has most of its data too.
     start: Arc<Event>,
     stage: usize,
@@ -41,12 +45,13 @@ impl Session {
         name: &TurnName,
         attempt: u32,
         start: Arc<Event>,
+        is_host: bool,
     ) -> FiredInTurn {
         let index = self.course.position().index();
         FiredInTurn {
             engine: self.engine(Some(index)),
-            journal: Arc::clone(&self.recorder.journal),
-            session: self.recorder.session.clone(),
+            recorder: self.recorder.clone(),
+            is_host,
             start,
             stage: index,
             iteration: name.iteration,
@@ -75,8 +80,8 @@ impl FiredInTurn {
         }
         let data = common.into_iter().chain(data).collect();
         let firing = Firing {
-            session: Some(self.session.clone()),
-            no_approver: true,
+            session: Some(self.recorder.session.clone()),
+            no_approver: !self.is_host,
             key: Some(key.to_string()),
             remakes_data: true,
             ..Firing::default()
@@ -84,7 +89,7 @@ impl FiredInTurn {
         let firing = self.engine.fire(Event::new(event, data), firing);
         let fired = completed(firing, &self.interrupt, || self.engine.interrupt()).await;
         // Hooks that could not run must not count as hooks that agree.
-        if let Some(error) = self.journal.failure() {
+        if let Some(error) = self.recorder.journal.failure() {
             return abort(error.to_string());
         }
         if self.cancel.is_cancelled() {
@@ -105,5 +110,9 @@ fn abort(reason: String) -> Decision {
 impl TurnEvents for FiredInTurn {
     fn fire(&self, event: EventName, data: Map<String, Value>) -> Promise<'_, Decision> {
         Box::pin(self.decide(event, data))
+    }
+
+    fn record(&self, happened: TurnEvent) -> io::Result<()> {
+        self.recorder.write(happened).map_err(io::Error::other)
     }
 }

@@ -23,7 +23,6 @@ use hookwright_pipeline::prompted_session::PromptedSession;
 use hookwright_process::MARKER;
 
 use super::files_at_start::FilesAtStart;
-use super::model_choice::ChosenModel;
 use super::output::{AgentOutput, StreamFacts};
 use super::session::{OpenSession, RecordedAgent, SessionEvents, WantedSession};
 use super::terminal_user::TerminalUser;
@@ -32,23 +31,12 @@ use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
 use crate::error::{AgentFailure, Failure};
 use crate::exit_code;
 use crate::host::{EngineOptions, MayRun, ProjectHooks};
+use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::model_service::ModelService;
 use crate::screen::Screen;
 use crate::state;
 use crate::tasks;
 use crate::user_folders::UserFolders;
-
-/// Variables that hold keys of models. Tools and hooks do not get them.
-const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
-
-/// Tokens of one answer, at most.
-const ANSWER_TOKENS_MAX: u32 = 16_384;
-
-/// What the model is told first. It is the same for every session in the same folder, so that the
-/// model's server can cache it.
-const SYSTEM: &str = "You are a coding agent. You work alone, in the user's project, with the tools \
-    that you are given. Do what the prompt says, check your work, and end with a short summary. \
-    Text that begins with \"From a hook:\" comes from the user's own rules: follow it.";
 
 /// A session that can run.
 pub(super) struct AssembledAgent {

@@ -21,6 +21,8 @@ use crate::runner::Prepared;
 pub(super) struct UnfiredHooks {
     connections: Vec<Connection>,
     has_runs: bool,
+    /// Whether an agent of the runs does not obey permission rules.
+    has_other_agent: bool,
     /// Whether one of the runs cannot be planned, so that its events are unknown.
     pub(super) has_unknown_run: bool,
     fired: HashSet<HookKey>,
@@ -39,6 +41,7 @@ impl UnfiredHooks {
         Self {
             connections: found.connections(&process_environment()),
             has_runs: false,
+            has_other_agent: false,
             has_unknown_run: false,
             fired: HashSet::new(),
             unfired: Vec::new(),
@@ -48,6 +51,8 @@ impl UnfiredHooks {
     /// Adds the hooks of a run.
     pub(super) fn add(&mut self, prepared: &Prepared) {
         self.has_runs = true;
+        let mut agents = prepared.plan.stages.iter().flat_map(|stage| &stage.agents);
+        self.has_other_agent |= agents.any(|candidate| !candidate.agent.is_host());
         let unfired: HashSet<HookKey> =
             prepared.plan.unfired.iter().map(|hook| key(hook)).collect();
         let sets = prepared.plan.stages.iter().map(|stage| &stage.hooks);
@@ -60,6 +65,11 @@ impl UnfiredHooks {
                 self.unfired.push((Arc::clone(hook), file));
             }
         }
+    }
+
+    /// Whether every agent of the runs obeys permission rules.
+    pub(super) fn rules_are_obeyed(&self) -> bool {
+        self.has_runs && !self.has_other_agent && !self.has_unknown_run
     }
 
     /// A warning for each hook that no run and no agent fires.

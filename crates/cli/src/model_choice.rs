@@ -23,15 +23,27 @@ use hookwright_engine::variables::Environment;
 use crate::error::{AgentFailure, Failure};
 use crate::model_service::ModelService;
 
+/// Variables that hold keys of models. Tools do not get them, nor do hooks of `hookwright agent`.
+pub(crate) const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+
+/// Tokens of one answer, at most.
+pub(crate) const ANSWER_TOKENS_MAX: u32 = 16_384;
+
+/// What the model is told first. It is the same for every session in the same folder, so that the
+/// model's server can cache it.
+pub(crate) const SYSTEM: &str = "You are a coding agent. You work alone, in the user's project, with the tools \
+    that you are given. Do what the prompt says, check your work, and end with a short summary. \
+    Text that begins with \"From a hook:\" comes from the user's own rules: follow it.";
+
 /// A model that can be asked.
-pub(super) struct ChosenModel {
-    pub(super) model: Arc<dyn Model>,
-    pub(super) service: ModelService,
+pub(crate) struct ChosenModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) service: ModelService,
 }
 
 impl ChosenModel {
     /// The model that a name means, or the one that there is a key for.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         name: Option<&str>,
         environment: &Environment,
         secrets: &Secrets,
