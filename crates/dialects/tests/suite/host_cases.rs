@@ -117,6 +117,67 @@ fn a_block_of_a_recorded_tool_call_is_never_lost() {
     }
 }
 
+/// Copies of a payload, each with one field that is missing or has another value.
+fn broken_copies(sent: &Value) -> Vec<(String, Value)> {
+    let mut paths: Vec<String> = Vec::new();
+    for (key, value) in sent.as_object().unwrap() {
+        paths.push(format!("/{key}"));
+        let inner = value.as_object().into_iter().flat_map(|fields| fields.keys());
+        paths.extend(inner.map(|inner| format!("/{key}/{inner}")));
+    }
+    let values = [
+        None,
+        Some(Value::Null),
+        Some(json!(7)),
+        Some(json!("")),
+        Some(json!([])),
+        Some(json!({})),
+    ];
+    let mut copies = Vec::new();
+    for path in paths {
+        for value in &values {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let mut copy = sent.clone();
+            let fields = copy.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            match value {
+                Some(value) => fields.insert(key.to_owned(), value.clone()),
+                None => fields.shift_remove(key),
+            };
+            copies.push((format!("{path} = {value:?}"), copy));
+        }
+    }
+    copies
+}
+
+/// Only these fields say which event it is. Without them, a tool call may be an event that is only
+/// observed, but it is then not one that the agent sends.
+const SAYS_WHICH_EVENT: &[&str] = &["/hook_event_name", "/hookName", "/hook"];
+
+#[test]
+fn a_tool_call_with_a_broken_field_is_still_a_tool_call_or_is_refused() {
+    for host in hosts_with_cases() {
+        for case in cases(host).into_iter().filter(|it| is_recording(it)) {
+            let sent = fs::read_to_string(case.join("sent.json")).unwrap();
+            if host.read_call(&sent).unwrap().event.name.as_str() != "tool:pre_execute" {
+                continue;
+            }
+            for (what, copy) in broken_copies(&serde_json::from_str(&sent).unwrap()) {
+                if SAYS_WHICH_EVENT.iter().any(|path| what.starts_with(path)) {
+                    // It must not panic.
+                    let _ = host.read_call(&copy.to_string());
+                    continue;
+                }
+                if let Ok(call) = host.read_call(&copy.to_string()) {
+                    let name = call.event.name.as_str();
+                    assert_eq!(name, "tool:pre_execute", "{}: {what}", case.display());
+                    let tool = call.event.text("tool_name").unwrap_or_default();
+                    assert!(!tool.is_empty(), "{}: {what}", case.display());
+                }
+            }
+        }
+    }
+}
+
 fn difference(host: &dyn Host, case: &Path) -> Option<String> {
     let sent = fs::read_to_string(case.join("sent.json")).unwrap();
     let (event, reply) = match host.read_call(&sent) {
