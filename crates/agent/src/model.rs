@@ -36,6 +36,9 @@ use crate::limits::CONTEXT_TOKENS;
 use crate::message::{Block, Message, Usage};
 use crate::tool::ToolSpec;
 
+/// Takes the place of a message of the model in which nothing can be sent. No server accepts it empty.
+pub(crate) const NOTHING_SAID: &str = "(The model said nothing.)";
+
 /// A model that can be asked.
 pub trait Model: Send + Sync {
     /// Its name, as requests and events carry it.

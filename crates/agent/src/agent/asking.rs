@@ -11,7 +11,9 @@ use crate::journal::{milliseconds, shortened};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};
 use crate::message::{Block, Message, Role};
 use crate::model::collect::Collector;
-use crate::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest, RetryAfter};
+use crate::model::{
+    ModelAnswer, ModelError, ModelErrorKind, ModelRequest, NOTHING_SAID, RetryAfter,
+};
 use crate::tool::ToolSpec;
 
 impl Life {
@@ -33,7 +35,7 @@ impl Life {
         let mut message = Message::assistant(answer.content.clone());
         if message.content.is_empty() {
             // No server accepts a message without content.
-            message.content.push(Block::text("(The model said nothing.)"));
+            message.content.push(Block::text(NOTHING_SAID));
         }
         let content = serde_json::to_value(&message.content).unwrap_or_default();
         self.agent.audience.see(AgentNews::Answer { answer: &answer, message: &message });

@@ -4,6 +4,11 @@
 //! There are four marks, which is as many as the server allows: on the last tool, on the system prompt, on the
 //! user's message before the last one, up to which the request before this one was marked, and on the last
 //! message. So each request finds the part that the one before it has put into the cache.
+//!
+//! A conversation may have begun over another protocol. The server refuses thoughts that it did not sign, and
+//! ids and names with other characters than its own: the former are left out, the latter are adapted.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 #[cfg(test)]
@@ -11,7 +16,7 @@ use serde_json::Value;
 
 use crate::message::{Block, Message, Role};
 use crate::model::failure::not_understood;
-use crate::model::{ModelError, ModelRequest};
+use crate::model::{ModelError, ModelRequest, NOTHING_SAID};
 use crate::tool::ToolSpec;
 
 #[derive(Serialize)]
@@ -35,7 +40,7 @@ struct SystemWire<'a> {
 #[derive(Serialize)]
 struct MessageWire<'a> {
     role: Role,
-    content: Vec<Marked<&'a Block>>,
+    content: Vec<Marked<Cow<'a, Block>>>,
 }
 
 /// Something that may have a mark.
@@ -81,15 +86,53 @@ fn messages(messages: &[Message]) -> Vec<MessageWire<'_>> {
     let mut users = messages.iter().enumerate().rev().filter(|(_, it)| it.role == Role::User);
     let marked: [Option<usize>; 2] = std::array::from_fn(|_| users.next().map(|(index, _)| index));
     let wire = messages.iter().enumerate().map(|(index, message)| {
+        let mut blocks: Vec<Cow<'_, Block>> = message.content.iter().filter_map(accepted).collect();
+        if blocks.is_empty() && !message.content.is_empty() {
+            blocks.push(Cow::Owned(Block::text(NOTHING_SAID)));
+        }
         let mark = match marked.contains(&Some(index)) {
-            true => message.content.iter().rposition(can_be_marked),
+            true => blocks.iter().rposition(|block| can_be_marked(block)),
             false => None,
         };
-        let blocks = message.content.iter().enumerate();
+        let blocks = blocks.into_iter().enumerate();
         let content = blocks.map(|(place, block)| Marked::new(block, mark == Some(place)));
         MessageWire { role: message.role, content: content.collect() }
     });
     wire.collect()
+}
+
+/// The block as the server accepts it; `None` if it does not.
+fn accepted(block: &Block) -> Option<Cow<'_, Block>> {
+    let is_adapted = |text: &str| matches!(adapted(text), Cow::Owned(_));
+    match block {
+        Block::Thinking { signature, .. } if signature.is_empty() => None,
+        Block::ToolUse { id, name, input } if is_adapted(id) || is_adapted(name) => {
+            let (id, name) = (adapted(id).into_owned(), adapted(name).into_owned());
+            Some(Cow::Owned(Block::ToolUse { id, name, input: input.clone() }))
+        }
+        Block::ToolResult { tool_use_id, content, is_error } if is_adapted(tool_use_id) => {
+            let tool_use_id = adapted(tool_use_id).into_owned();
+            let (content, is_error) = (content.clone(), *is_error);
+            Some(Cow::Owned(Block::ToolResult { tool_use_id, content, is_error }))
+        }
+        Block::Text { .. }
+        | Block::Thinking { .. }
+        | Block::RedactedThinking { .. }
+        | Block::ToolUse { .. }
+        | Block::ToolResult { .. } => Some(Cow::Borrowed(block)),
+    }
+}
+
+/// An id or a name with the letters that the server accepts.
+fn adapted(text: &str) -> Cow<'_, str> {
+    let is_accepted = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    match text.chars().all(is_accepted) {
+        true => Cow::Borrowed(text),
+        false => {
+            let letters = text.chars();
+            letters.map(|letter| if is_accepted(letter) { letter } else { '_' }).collect()
+        }
+    }
 }
 
 /// The server refuses a mark on a thought or on an empty text.
@@ -212,10 +255,39 @@ mod tests {
 
     #[test]
     fn a_mark_goes_before_what_cannot_have_one() {
-        let thinking = Block::Thinking { thinking: "x".into(), signature: String::new() };
+        let thinking = Block::Thinking { thinking: "x".into(), signature: "s".into() };
         let body = written(&[Message::user(vec![Block::text("go"), thinking])], "", &[]);
         let content = &body["messages"][0]["content"];
         assert_eq!(content[0]["cache_control"], json!({ "type": "ephemeral" }));
         assert_eq!(content[1]["cache_control"], Value::Null);
+    }
+
+    #[test]
+    fn a_conversation_that_began_over_another_protocol_is_adapted() {
+        let thinking = Block::Thinking { thinking: "hm".into(), signature: String::new() };
+        let input = Map::from_iter([("command".to_owned(), json!("ls"))]);
+        let (id, name) = ("functions.bash:0".to_owned(), "run this".to_owned());
+        let call = Block::ToolUse { id, name, input };
+        let conversation = [
+            Message::user(vec![Block::text("go")]),
+            Message::assistant(vec![thinking.clone(), call]),
+            result("functions.bash:0", None),
+            Message::assistant(vec![thinking]),
+            Message::user(vec![Block::text("and?")]),
+        ];
+        let body = written(&conversation, "", &[]);
+        assert_eq!(
+            without_marks(&body["messages"]),
+            json!([
+                { "role": "user", "content": [{ "type": "text", "text": "go" }] },
+                { "role": "assistant", "content": [{ "type": "tool_use",
+                    "id": "functions_bash_0", "name": "run_this", "input": { "command": "ls" } }] },
+                { "role": "user", "content": [{ "type": "tool_result",
+                    "tool_use_id": "functions_bash_0", "content": "done" }] },
+                { "role": "assistant",
+                    "content": [{ "type": "text", "text": "(The model said nothing.)" }] },
+                { "role": "user", "content": [{ "type": "text", "text": "and?" }] },
+            ])
+        );
     }
 }

@@ -16,14 +16,11 @@ use serde_json::Value;
 use super::optional_fields::{SentFields, TokenLimit};
 use crate::message::{Block, Message, Role};
 use crate::model::failure::not_understood;
-use crate::model::{ModelError, ModelRequest};
+use crate::model::{ModelError, ModelRequest, NOTHING_SAID};
 use crate::tool::ToolSpec;
 
 /// Characters of a tool's name in a call.
 const NAME_CHARS_MAX: usize = 64;
-
-/// Takes the place of a message of the model that has neither a text nor a call. No server accepts it empty.
-const NOTHING_SAID: &str = "(The model said nothing.)";
 
 #[derive(Serialize)]
 struct ChatRequestWire<'a> {
