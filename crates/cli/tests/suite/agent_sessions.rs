@@ -459,3 +459,30 @@ fn a_disk_that_is_full_in_the_middle_ends_the_session_and_starts_nothing_more() 
     assert!((1..60).contains(&ended), "{ended}");
     assert_eq!(bench.session()["status"], "cut_off");
 }
+
+#[test]
+fn a_continued_session_is_compacted_before_its_prompt_and_goes_on_from_the_summary() {
+    let turns = [
+        bash("head -c 3000 /dev/zero | tr '\\0' x"),
+        text("printed"),
+        text("A long line was printed."),
+        text("second"),
+        text("third"),
+    ];
+    let bench = AgentBench::new(&turns);
+    assert_eq!(bench.agent(&["-p", "one"]).code, 0);
+    let ran = bench.agent(&["--continue", "--compact", "-p", "two"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "second\n"), "{}", ran.stderr);
+    let request = bench.last_request();
+    assert_eq!(request.len(), 1, "{request:?}");
+    let summary = request[0]["content"][0]["text"].as_str().unwrap();
+    assert!(summary.ends_with("The summary:\nA long line was printed."), "{summary}");
+    assert_eq!(request[0]["content"][1]["text"], "two");
+    // Only what is behind the boundary is sent when the session goes on; the file keeps the rest.
+    assert_eq!(bench.agent(&["--continue", "-p", "three"]).code, 0);
+    let continued = bench.last_request();
+    assert_eq!(continued[0], request[0]);
+    assert_eq!(continued.len(), 3);
+    let transcript = fs::read_to_string(bench.transcript()).unwrap();
+    assert!(transcript.contains("compact_boundary") && transcript.contains("xxxxxxxxxx"));
+}
