@@ -414,7 +414,9 @@ impl Dispatch {
             power: self.power,
             awaited: run.terms.awaited && run.is_awaited(),
         };
-        run.policy.wire.meaning(outcome, at)
+        let mut meaning = run.policy.wire.meaning(outcome, at);
+        meaning.answer.settle_output(at.event.text("tool_name"));
+        meaning
     }
 
     fn attempt_ended(

@@ -38,6 +38,9 @@ pub struct Answer {
     pub updated_input: Option<Value>,
     /// The rewritten tool output.
     pub updated_output: Option<Value>,
+    /// The rewritten output of a tool of an MCP server; it counts for no other tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_mcp_output: Option<Box<Value>>,
     /// Hides this hook's output.
     pub suppress_output: bool,
     /// Rules to add, if the hook answers a permission prompt.
@@ -99,10 +102,20 @@ impl Answer {
             decision: self.decision.filter(|decision| *decision != AnswerDecision::Allow),
             updated_input: None,
             updated_output: None,
+            updated_mcp_output: None,
             suppress_output: false,
             updated_permissions: None,
             ..self
         }
+    }
+
+    /// Settles what replaces the output of this tool: what is for every tool, else what is for tools of
+    /// MCP servers, if this is one.
+    pub fn settle_output(&mut self, tool: Option<&str>) {
+        let for_servers = self.updated_mcp_output.take();
+        let for_servers = for_servers.filter(|_| tool.is_some_and(crate::tool::is_of_server));
+        let for_servers = for_servers.map(|output| *output);
+        self.updated_output = self.updated_output.take().or(for_servers);
     }
 
     /// Whether it denies or ends something.
@@ -116,6 +129,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_output_for_tools_of_servers_replaces_that_of_no_other_tool() {
+        let settled = |tool: Option<&str>, for_all: Option<Value>| {
+            let mut answer = Answer {
+                updated_output: for_all,
+                updated_mcp_output: Some(Box::new(json!("mcp"))),
+                ..Answer::default()
+            };
+            answer.settle_output(tool);
+            assert_eq!(answer.updated_mcp_output, None);
+            answer.updated_output
+        };
+        assert_eq!(settled(Some("mcp__a__b"), None), Some(json!("mcp")));
+        assert_eq!(settled(Some("bash"), None), None);
+        assert_eq!(settled(None, None), None);
+        assert_eq!(settled(Some("mcp__a__b"), Some(json!("all"))), Some(json!("all")));
+        assert_eq!(settled(Some("bash"), Some(json!("all"))), Some(json!("all")));
+    }
 
     #[test]
     fn a_restricted_answer_grants_and_rewrites_nothing() {

@@ -287,6 +287,11 @@ pub fn spellings(name: &str) -> Option<&'static [&'static str]> {
     TOOLS.iter().copied().find(|row| row.iter().any(|spelling| spelling.eq_ignore_ascii_case(name)))
 }
 
+/// Whether this is a tool of an MCP server: `mcp__server__tool`.
+pub fn is_of_server(name: &str) -> bool {
+    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("mcp__"))
+}
+
 /// The tool's canonical name, or the name unchanged.
 pub fn canonical(name: &str) -> &str {
     spellings(name).map_or(name, |row| row[0])

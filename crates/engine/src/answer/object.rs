@@ -107,8 +107,7 @@ pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<A
     let interrupt_reason = if interrupt { prompt.text("message")? } else { None };
     let contexts = specific.texts("additionalContext")?;
     let top_contexts = top.texts("additionalContext")?;
-    let output = specific.any("updatedToolOutput");
-    let output = output.or(specific.any("updatedMCPToolOutput")).or(top.any("updatedOutput"));
+    let output = specific.any("updatedToolOutput").or(top.any("updatedOutput"));
     let updated_input = [
         prompt.rewritten("updatedInput")?,
         specific.rewritten("updatedInput")?,
@@ -125,6 +124,7 @@ pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<A
         must_reach_agent: false,
         updated_input: updated_input.into_iter().flatten().next(),
         updated_output: output.cloned(),
+        updated_mcp_output: specific.any("updatedMCPToolOutput").cloned().map(Box::new),
         suppress_output: top.flag("suppressOutput")? == Some(true),
         updated_permissions: prompt.list("updatedPermissions")?,
     })

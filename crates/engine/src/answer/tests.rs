@@ -71,6 +71,7 @@ fn every_field_of_ours_is_read() {
             additional_context: vec!["one".into(), "two".into()],
             updated_input: Some(json!({ "command": "ls" })),
             updated_output: Some(json!("shorter")),
+            updated_mcp_output: None,
             suppress_output: true,
             must_reach_agent: false,
             updated_permissions: None,
@@ -132,11 +133,15 @@ fn claudes_fields_are_read() {
         (json!({ "permissionDecision": "defer" }), decided(AnswerDecision::Ask)),
         (
             json!({ "updatedToolOutput": [1], "updatedMCPToolOutput": 2 }),
-            Answer { updated_output: Some(json!([1])), ..Answer::default() },
+            Answer {
+                updated_output: Some(json!([1])),
+                updated_mcp_output: Some(Box::new(json!(2))),
+                ..Answer::default()
+            },
         ),
         (
             json!({ "updatedMCPToolOutput": 2 }),
-            Answer { updated_output: Some(json!(2)), ..Answer::default() },
+            Answer { updated_mcp_output: Some(Box::new(json!(2))), ..Answer::default() },
         ),
         (
             json!({ "decision": {

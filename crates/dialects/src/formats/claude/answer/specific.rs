@@ -91,7 +91,7 @@ outputs! {
         classifier_context: String,
         /// Replaces the tool's result.
         updated_tool_output: Value,
-        /// The same under its old name.
+        /// The same for tools of MCP servers only.
         #[serde(rename = "updatedMCPToolOutput")]
         updated_mcp_tool_output: Value,
     }
@@ -270,7 +270,8 @@ impl From<HookSpecificOutput> for Answer {
                 ..context(output.additional_context)
             },
             HookSpecificOutput::PostToolUse(output) => Answer {
-                updated_output: output.updated_tool_output.or(output.updated_mcp_tool_output),
+                updated_output: output.updated_tool_output,
+                updated_mcp_output: output.updated_mcp_tool_output.map(Box::new),
                 ..context(output.additional_context)
             },
             HookSpecificOutput::PermissionRequest(output) => output.decision.into(),

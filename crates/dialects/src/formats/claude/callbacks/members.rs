@@ -304,6 +304,7 @@ impl GroupAnswers {
         whole.additional_context.extend(answer.additional_context);
         whole.updated_input = answer.updated_input.or(whole.updated_input.take());
         whole.updated_output = answer.updated_output.or(whole.updated_output.take());
+        whole.updated_mcp_output = answer.updated_mcp_output.or(whole.updated_mcp_output.take());
         whole.suppress_output |= answer.suppress_output;
         whole.updated_permissions = whole.updated_permissions.take().or(answer.updated_permissions);
         self.messages.extend(answer.system_message);
