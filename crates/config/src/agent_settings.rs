@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_engine::hook::{FilePlace, Layer};
-use serde_json::Value;
 
-use super::SourceFile;
+use super::{McpServerSpec, SourceFile};
 
 /// What the files say for the built-in agent. Rules and servers of all files add up.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +15,8 @@ pub struct AgentSettings {
     pub ask: Vec<WrittenRule>,
     /// Calls that never run.
     pub deny: Vec<WrittenRule>,
-    /// Servers with tools, by their names, as they are written.
-    pub mcp_servers: Vec<(String, Value)>,
+    /// Servers with tools, each name once.
+    mcp_servers: Vec<(Layer, McpServerSpec)>,
     /// The model, and the layer of the file that names it.
     model: Option<(Layer, String)>,
 }
@@ -43,6 +42,23 @@ impl AgentSettings {
         // A layer that is nearer to the work is smaller.
         if self.model.as_ref().is_none_or(|(known, _)| layer < *known) {
             self.model = Some((layer, name.to_owned()));
+        }
+    }
+
+    /// The servers with tools.
+    pub fn mcp_servers(&self) -> impl Iterator<Item = &McpServerSpec> {
+        self.mcp_servers.iter().map(|(_, server)| server)
+    }
+
+    /// Adds a server. Of two with one name, that of the nearer file counts, and else the first.
+    pub fn add_server(&mut self, layer: Layer, server: McpServerSpec) {
+        let same = |(_, known): &&mut (Layer, McpServerSpec)| {
+            known.name.eq_ignore_ascii_case(&server.name)
+        };
+        match self.mcp_servers.iter_mut().find(same) {
+            Some((known, _)) if *known <= layer => {}
+            Some(known) => *known = (layer, server),
+            None => self.mcp_servers.push((layer, server)),
         }
     }
 

@@ -48,6 +48,7 @@
 //! | [`fault`] | what can be wrong |
 //! | `agent` | the agents of a file, as data |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
+//! | `mcp_server` | the servers of the built-in agent, and the values of their variables |
 //! | `termination` | when a loop is enough |
 //! | [`schema`] | the same for editors |
 //! | [`test_file`] | cases that say what hooks have to do |
@@ -75,6 +76,7 @@ pub mod limits;
 mod load;
 mod loaded;
 mod loop_file;
+mod mcp_server;
 mod node;
 mod notes;
 mod pipeline_file;
@@ -112,6 +114,10 @@ pub use fault::{
 };
 pub use file::ReadFile;
 pub use loop_file::{LoopFile, PromptSpec};
+pub use mcp_server::{
+    ExpandedServer, ExpansionError, McpServerSpec, ServerValues, args_of_server, command_of_server,
+    env_of_server, is_server_name,
+};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use termination::{QueueSpec, Termination};
 pub use warning::{Warning, WarningKind};

@@ -25,5 +25,8 @@ pub const ITERATIONS_MAX: u32 = 1_000_000;
 /// Stages of one pipeline: their folders are numbered with two digits.
 pub const STAGES_MAX: usize = 99;
 
+/// Characters of an MCP server's name: half of what the names of its tools may have.
+pub const MCP_SERVER_NAME_CHARS_MAX: usize = 32;
+
 /// Warnings that `check` gives about one command: who has read so many rewrites it.
 pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;

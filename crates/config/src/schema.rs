@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::action::{COMMON_KEYS, keys_of_all_types};
 use super::keys::HOOK_FILE_KEYS;
+use super::mcp_server::SERVER_KEYS;
+use crate::limits::MCP_SERVER_NAME_CHARS_MAX;
 
 /// The schema of a hook file.
 pub fn schema() -> Value {
@@ -63,9 +65,14 @@ fn top_level(key: &str) -> Value {
                 "additionalProperties": false,
             })
         }
-        "mcp_servers" => {
-            json!({ "type": "object", "description": "servers of the built-in agent" })
-        }
+        "mcp_servers" => json!({
+            "type": "object",
+            "description": "MCP servers whose tools the built-in agent calls, by their names",
+            "propertyNames": {
+                "pattern": "^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$", "maxLength": MCP_SERVER_NAME_CHARS_MAX,
+            },
+            "additionalProperties": mcp_server(),
+        }),
         "model" => json!({ "type": "string", "description": "the agent's model" }),
         _ => json!({
             "type": ["string", "object", "array"],
@@ -75,6 +82,39 @@ fn top_level(key: &str) -> Value {
                  of which each takes over when the one before cannot work",
         }),
     }
+}
+
+/// A server of `mcp_servers`.
+fn mcp_server() -> Value {
+    let field = |key: &str| match key {
+        "command" => {
+            json!({ "type": "string", "description": "the program, without its arguments" })
+        }
+        "args" => json!({
+            "type": "array", "items": { "type": ["string", "number", "boolean"] },
+            "description": "its arguments; no shell reads them",
+        }),
+        "env" => json!({
+            "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] },
+            "description": "variables; ${NAME} and ${NAME:-default} are replaced, also by secrets",
+        }),
+        "timeout" => json!({
+            "$ref": "#/$defs/duration", "description": "time limit of one call; 300 without it",
+        }),
+        "start_timeout" => json!({
+            "$ref": "#/$defs/duration", "description": "time limit of its start; 30 without it",
+        }),
+        "enabled" => json!({ "type": "boolean", "description": "false: it is not started" }),
+        _ => Value::Bool(true),
+    };
+    let properties: Map<String, Value> =
+        SERVER_KEYS.iter().map(|key| ((*key).to_owned(), field(key))).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["command"],
+        "additionalProperties": false,
+    })
 }
 
 /// `hooks:` as a map. Known names are listed, so that editors complete them.
@@ -190,6 +230,9 @@ mod tests {
     fn every_key_that_the_reader_knows_is_described() {
         for key in COMMON_KEYS {
             assert_ne!(common_field(key), Value::Bool(true), "{key}");
+        }
+        for key in SERVER_KEYS {
+            assert!(mcp_server()["properties"][key].is_object(), "{key}");
         }
         for key in HOOK_FILE_KEYS {
             assert!(top_level(key).is_object(), "{key}");

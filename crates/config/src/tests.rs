@@ -371,6 +371,53 @@ fn a_host_is_one_name_or_several_and_an_unknown_one_is_a_fault() {
 }
 
 #[test]
+fn faults_of_mcp_servers_name_their_place_and_the_nearest_key() {
+    assert_eq!(
+        faults(
+            "mcp_servers:\n  a: {command: x, arg: [1]}\n  b: {args: [1]}\n  A: {command: y}\n  \
+             a__b: {command: x}\n  c: npx\n  d: {command: x, args: y, env: [1], timeout: 0}\n  \
+             e: {command: '', args: [[1]], env: {HOOKWRIGHT_RUN: x, 'A=B': y}, enabled: 1}\n"
+        ),
+        [
+            "hookwright.yaml:2:19: unknown key `arg`, expected one of: command, args, env, timeout, \
+             start_timeout, enabled (near: args)",
+            "hookwright.yaml:3:3: missing `command`",
+            "hookwright.yaml:4:3: the name `A` appears twice, first in line 2",
+            "hookwright.yaml:5:3: expected a server's name: letters, digits, `-` and single `_` \
+             between them, at most 32 characters but found `a__b`",
+            "hookwright.yaml:6:6: expected a server, a map with `command` but found the string `npx`",
+            "hookwright.yaml:7:25: expected a list of arguments but found the string `y`",
+            "hookwright.yaml:7:33: expected a map from names to strings but found a list",
+            "hookwright.yaml:7:47: expected a duration greater than zero but found `0`",
+            "hookwright.yaml:8:16: expected a program, without its arguments but found ``",
+            "hookwright.yaml:8:27: expected an argument, a string but found a list",
+            "hookwright.yaml:8:38: expected a variable's name and a value without NUL bytes but \
+             found `A=B`",
+            "hookwright.yaml:8:38: the name `HOOKWRIGHT_RUN` is already used by a variable of \
+             hookwright",
+            "hookwright.yaml:8:78: expected true or false but found the number `1`",
+        ]
+    );
+}
+
+#[test]
+fn of_two_mcp_servers_with_one_name_the_one_of_the_nearer_file_counts() {
+    let (project, global) =
+        (file("hookwright.yaml", Layer::Project), file("hooks.yaml", Layer::Global));
+    let texts = [
+        (&global, "mcp_servers: {a: {command: theirs}, b: {command: b}}"),
+        (&project, "mcp_servers: {A: {command: ours, args: [x y, '']}}"),
+    ];
+    let loaded = load_texts(texts, &Environment::default(), Scope::All);
+    let servers: Vec<String> = loaded
+        .agent_settings
+        .mcp_servers()
+        .map(|server| format!("{}: {}", server.name, server.summary()))
+        .collect();
+    assert_eq!(servers, ["A: ours 'x y' ''", "b: b"]);
+}
+
+#[test]
 fn top_level_values_of_the_wrong_kind_are_faults() {
     assert_eq!(
         faults(

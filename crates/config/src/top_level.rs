@@ -18,7 +18,7 @@ use super::{
     ConfigFile, ExpectedValue, Fault, FaultKind, KnownSystems, Loaded, MissingKey, Scope,
     SourceFile, entry,
 };
-use super::{agent, callback_address, loop_file, pipeline_file, warning};
+use super::{agent, callback_address, loop_file, mcp_server, pipeline_file, warning};
 
 /// Reads a whole file into `loaded`.
 pub(super) fn read(
@@ -118,10 +118,9 @@ fn read_key(
             }
         }
         "mcp_servers" => {
-            let servers = notes.map(value, "a map from names to servers").unwrap_or_default();
-            let servers =
-                servers.iter().map(|field| (field.key.to_string(), field.value.to_json()));
-            loaded.agent_settings.mcp_servers.extend(servers);
+            for server in mcp_server::read(value, notes) {
+                loaded.agent_settings.add_server(layer, server);
+            }
         }
         "model" => {
             if let Some(name) = notes.text(value, "the name of a model") {

@@ -148,8 +148,12 @@ impl OfRuns {
 fn all_is_well(configuration: &Configuration, warnings: &[Warning]) -> String {
     let said = said_of(configuration, warnings);
     let warnings = if said.is_empty() { "\n".into() } else { format!(", {said}") };
+    let servers = match configuration.loaded.agent_settings.mcp_servers().count() {
+        0 => String::new(),
+        servers => format!(", {}", count(servers, "MCP server")),
+    };
     format!(
-        "{} checked, {}, no faults{warnings}",
+        "{} checked, {}{servers}, no faults{warnings}",
         count(configuration.found.files.len(), "file"),
         count(configuration.loaded.hooks.hooks().len(), "hook")
     )
@@ -174,11 +178,13 @@ fn as_json(
 ) -> serde_json::Value {
     let files = configuration.found.files.iter();
     let files: Vec<String> = files.map(|file| file.shown_as.display().to_string()).collect();
+    let servers = configuration.loaded.agent_settings.mcp_servers().map(|server| &server.name);
     let note = |note: &Advice| json!({ "message": note.heading, "help": note.help });
     json!({
         "version": 1,
         "files": files,
         "hooks": configuration.loaded.hooks.hooks().len(),
+        "mcp_servers": servers.collect::<Vec<_>>(),
         "faults": configuration.faults_json(),
         "left_out": configuration.left_out_json(),
         "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),

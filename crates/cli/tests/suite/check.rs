@@ -274,8 +274,8 @@ fn nothing_found_is_said_and_is_no_fault() {
         sandbox.json(&["check", "--json"]),
         (
             0,
-            json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "left_out": [], "warnings": [],
-                "notes": [] })
+            json!({ "version": 1, "files": [], "hooks": 0, "mcp_servers": [], "faults": [],
+                "left_out": [], "warnings": [], "notes": [] })
         )
     );
 }
@@ -309,6 +309,7 @@ fn programs_read_every_fault_with_its_facts() {
                 "version": 1,
                 "files": ["hookwright.yaml", "~/.config/hookwright/hooks.yaml"],
                 "hooks": 1,
+                "mcp_servers": [],
                 "faults": [
                     {
                         "file": "hookwright.yaml",

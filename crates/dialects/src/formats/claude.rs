@@ -5,6 +5,7 @@
 //! | `files` | the location of its settings |
 //! | `config` | matcher groups as native hooks; `handler` reads one, `switch` `disableAllHooks` |
 //! | `matcher`, `rule` | when a handler runs: its group's `matcher`, its own `if` |
+//! | `mcp_servers` | the servers of `.mcp.json`, for the built-in agent |
 //! | [`event`] | [`HookInput`]: a hook's typed input, converted to and from our events |
 //! | `environment` | a hook's variables |
 //! | `reply` | the meaning of a hook's exit and output |
@@ -22,6 +23,7 @@ mod files;
 mod handler;
 mod limits;
 mod matcher;
+mod mcp_servers;
 mod reply;
 mod rule;
 mod switch;
@@ -79,7 +81,13 @@ impl Dialect for ClaudeFormat {
     }
 
     fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
-        read_settings(files, environment, loaded);
+        for file in files.iter().filter(|file| mcp_servers::owns(&file.file.path)) {
+            mcp_servers::read(file, loaded);
+        }
+        let settings = files.iter().filter(|file| !mcp_servers::owns(&file.file.path));
+        let settings: Vec<ForeignFile<'_>> =
+            settings.map(|file| ForeignFile { file: file.file, text: file.text.clone() }).collect();
+        read_settings(&settings, environment, loaded);
     }
 }
 

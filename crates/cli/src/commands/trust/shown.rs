@@ -93,8 +93,9 @@ impl Candidate {
             let rules = json!({ "allow": allow, "ask": ask, "deny": deny });
             said.push(("permissions".to_owned(), rules));
         }
-        if !settings.mcp_servers.is_empty() {
-            let servers = settings.mcp_servers.iter().cloned();
+        if settings.mcp_servers().next().is_some() {
+            let servers = settings.mcp_servers();
+            let servers = servers.map(|server| (server.name.clone(), server.to_json()));
             said.push(("mcp_servers".to_owned(), Value::Object(servers.collect())));
         }
         said
@@ -127,6 +128,10 @@ impl fmt::Display for Candidate {
         };
         let hooks = self.loaded.hooks.hooks();
         let mut parts = vec![standing.to_owned(), count(hooks.len(), "hook")];
+        let servers = self.loaded.agent_settings.mcp_servers().count();
+        if servers > 0 {
+            parts.push(count(servers, "MCP server"));
+        }
         if self.has_faults() {
             let faults = self.loaded.faults.len() + self.loaded.left_out.len();
             parts.push(count(faults, "fault"));
@@ -145,8 +150,12 @@ impl fmt::Display for Candidate {
         for (kind, rule) in settings.rules() {
             detail(f, "  ", &format!("permissions.{kind}"), &rule.text)?;
         }
-        for (name, server) in &settings.mcp_servers {
-            detail(f, "  ", &format!("mcp_servers.{name}"), &server.to_string())?;
+        for server in settings.mcp_servers() {
+            let name = format!("mcp_servers.{}", server.name);
+            detail(f, "  ", &name, &server.summary())?;
+            for (variable, value) in &server.env {
+                detail(f, "  ", &format!("{name}.env.{variable}"), value)?;
+            }
         }
         hooks.iter().try_for_each(|hook| write_hook(f, hook))?;
         if !self.has_faults() {

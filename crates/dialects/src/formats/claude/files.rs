@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use super::mcp_servers;
 use crate::{Location, Whereabouts};
 
-/// The project's settings, its local ones, and the user's.
+/// The project's settings, its local ones, its servers, and the user's settings.
 pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
     let of_project =
         |name: &str| Location::of_project(whereabouts.project.join(".claude").join(name));
-    let mut all = vec![of_project("settings.json"), of_project("settings.local.json")];
+    let servers = Location::of_project(whereabouts.project.join(mcp_servers::FILE_NAME));
+    let mut all = vec![of_project("settings.json"), of_project("settings.local.json"), servers];
     // In the home directory the project's settings are the user's.
     if let Some(home) = whereabouts.home {
         if home == whereabouts.project {
@@ -19,15 +21,16 @@ pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
     all
 }
 
-/// Settings in a folder `.claude`, or a plugin's `hooks/hooks.json`.
+/// Settings in a folder `.claude`, a plugin's `hooks/hooks.json`, or the servers of a project.
 pub(super) fn owns(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let file = path.file_name().and_then(|name| name.to_str());
-    matches!(
-        (folder, file),
-        (Some(".claude"), Some("settings.json" | "settings.local.json"))
-            | (Some("hooks"), Some("hooks.json"))
-    )
+    mcp_servers::owns(path)
+        || matches!(
+            (folder, file),
+            (Some(".claude"), Some("settings.json" | "settings.local.json"))
+                | (Some("hooks"), Some("hooks.json"))
+        )
 }
 
 #[cfg(test)]
@@ -44,6 +47,8 @@ mod tests {
             ("/plugin/hooks/hooks.json", true),
             ("/p/.forge/hooks.json", false),
             ("settings.json", false),
+            ("/p/.mcp.json", true),
+            ("/p/mcp.json", false),
         ] {
             assert_eq!(owns(Path::new(path)), ours, "{path}");
         }
@@ -62,12 +67,17 @@ mod tests {
             [
                 "/p/.claude/settings.json",
                 "/p/.claude/settings.local.json",
+                "/p/.mcp.json",
                 "/home/me/.claude/settings.json"
             ]
         );
         assert_eq!(
             paths(at(home)),
-            ["/home/me/.claude/settings.local.json", "/home/me/.claude/settings.json"]
+            [
+                "/home/me/.claude/settings.local.json",
+                "/home/me/.mcp.json",
+                "/home/me/.claude/settings.json"
+            ]
         );
     }
 }
