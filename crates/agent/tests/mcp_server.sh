@@ -3,6 +3,8 @@
 # Its arguments say how it misbehaves.
 schema='{"type":"object","properties":{"text":{"type":"string"}}}'
 id=0
+lists=0
+folder=${HOME:-.}
 
 say() { printf '%s\n' "$1"; }
 answer() { say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$1}"; }
@@ -11,10 +13,10 @@ tool() { printf '{"name":"%s","description":"%s","inputSchema":%s}' "$1" "$2" "$
 is() { [[ " $modes " == *" $1 "* ]]; }
 modes="$*"
 
-is writes-pid && echo $$ > server.pid
+is writes-pid && echo $$ > "$folder/server.pid"
 is waits-for-input || trap '' PIPE
 is ignores-its-end && trap '' TERM
-is leaves-processes && { setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > left.pid; }
+is leaves-processes && { setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > "$folder/left.pid"; }
 is exits && { echo 'the token is missing' >&2; exit 3; }
 is is-silent && exec sleep 1000
 is floods-stdout && exec yes '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}'
@@ -33,6 +35,7 @@ tools() {
     fi
     is odd-names && printf '%s,' "$(tool 'sp ace/\u001b[31m\u00fc' odd)" "$(tool "$(printf 'x%.0s' {1..80})" long)"
     if is many-tools; then for number in {1..250}; do printf '%s,' "$(tool "t$number" x)"; done; fi
+    [[ $1 -gt 1 ]] && is changes-at-start && printf '%s,' "$(tool late 'Came later.')"
     printf '%s,' "$(tool fail 'Fails.')" "$(tool hang 'Never answers.')" "$(tool big 'Prints a lot.')" \
         "$(tool huge 'Prints 100 MB.')" "$(tool die 'Ends the server.')" "$(tool flood 'Prints for ever.')" \
         "$(tool changed 'Changes the tools.')" "$(tool variables 'Lists variables.')" \
@@ -44,8 +47,8 @@ call() {
     case $1 in
     echo | a.b | 'sp ace'*) text "said: $2" ;;
     fail) answer '{"content":[{"type":"text","text":"no such issue"}],"isError":true}' ;;
-    hang) is marks-calls && touch called ;;
-    deaf) is marks-calls && touch called; exec sleep 1000 ;;
+    hang) is marks-calls && touch "$folder/called" ;;
+    deaf) is marks-calls && touch "$folder/called"; exec sleep 1000 ;;
     big) text "first $(head -c 300000 /dev/zero | tr '\0' x) last" ;;
     huge)
         printf '{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"'
@@ -81,13 +84,17 @@ while read -r line; do
         is refuses && { say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"log in first\"}}"; continue; }
         answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"test","version":"1"}}'
         ;;
-    *'"method":"tools/list"'*) answer "{\"tools\":[$(tools)]}" ;;
+    *'"method":"tools/list"'*)
+        lists=$((lists + 1))
+        is changes-at-start && [[ $lists == 1 ]] && say '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+        answer "{\"tools\":[$(tools "$lists")]}"
+        ;;
     *'"method":"tools/call"'*)
         [[ $line =~ \"text\":\"([^\"]*)\" ]] && words=${BASH_REMATCH[1]} || words=
         [[ $line =~ \"name\":\"([^\"]*)\" ]]
         call "${BASH_REMATCH[1]}" "$words"
         ;;
-    *'"method":"notifications/cancelled"'*) touch cancelled ;;
+    *'"method":"notifications/cancelled"'*) touch "$folder/cancelled" ;;
     esac
 done
 is ignores-its-end && while :; do sleep 1000; done

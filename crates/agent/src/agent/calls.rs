@@ -449,11 +449,27 @@ fn result_block(id: &str, end: &ToolEnd, updated: Option<Value>) -> Block {
         ToolEnd::Failed { error, .. } => (error, true),
     };
     let content = match updated {
-        Some(Value::String(text)) => text,
-        Some(other) => other.to_string(),
+        Some(updated) => updated_text(updated),
         None => text.clone(),
     };
     Block::ToolResult { tool_use_id: id.to_owned(), content, is_error }
+}
+
+/// What a model reads of an output that a hook wrote: a text, or blocks of text as a server's tool has
+/// them.
+fn updated_text(updated: Value) -> String {
+    let text_of = |block: &Value| match block.get("type").and_then(Value::as_str) {
+        Some("text") => block.get("text").and_then(Value::as_str).map(str::to_owned),
+        _ => None,
+    };
+    let texts = match &updated {
+        Value::String(text) => return text.clone(),
+        Value::Array(blocks) if !blocks.is_empty() => {
+            blocks.iter().map(text_of).collect::<Option<Vec<String>>>()
+        }
+        _ => None,
+    };
+    texts.map_or_else(|| updated.to_string(), |texts| texts.join("\n"))
 }
 
 /// Calls that run at once. Their ends come in the order of the calls. Dropping it ends them.

@@ -1,5 +1,8 @@
 //! What those who read a server's output tell its supervisor.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use tokio::sync::{mpsc, watch};
 
 /// News that waits for the supervisor. Beyond it the same has been told often enough.
@@ -31,7 +34,16 @@ pub(super) enum EndCause {
 #[derive(Debug, Clone)]
 pub(super) struct NewsPort {
     news: mpsc::Sender<ServerNews>,
+    changes: Arc<ToolChanges>,
     cause: watch::Sender<Option<EndCause>>,
+}
+
+/// How often a server has changed its tools. Many servers do so once, right after their start.
+#[derive(Debug, Default)]
+struct ToolChanges {
+    count: AtomicU32,
+    /// The session's tools are settled.
+    are_settled: AtomicBool,
 }
 
 /// Where it comes out.
@@ -45,11 +57,29 @@ impl NewsPort {
     pub(super) fn new() -> (Self, NewsDesk) {
         let (news, told) = mpsc::channel(NEWS_WAITING_MAX);
         let (cause, known) = watch::channel(None);
-        (Self { news, cause }, NewsDesk { news: told, cause: known })
+        (Self { news, changes: Arc::default(), cause }, NewsDesk { news: told, cause: known })
     }
 
     pub(super) fn tell(&self, news: ServerNews) {
         let _ = self.news.try_send(news);
+    }
+
+    /// The server says that its tools have changed.
+    pub(super) fn tools_changed(&self) {
+        self.changes.count.fetch_add(1, Ordering::Relaxed);
+        if self.changes.are_settled.load(Ordering::Relaxed) {
+            self.tell(ServerNews::ToolsChanged);
+        }
+    }
+
+    /// How often it has said so.
+    pub(super) fn tool_changes(&self) -> u32 {
+        self.changes.count.load(Ordering::Relaxed)
+    }
+
+    /// From now on changes are news.
+    pub(super) fn tools_are_settled(&self) {
+        self.changes.are_settled.store(true, Ordering::Relaxed);
     }
 
     /// Asks for the server's end. The first cause counts.
@@ -74,8 +104,9 @@ impl NewsDesk {
         };
         tokio::select! {
             biased;
-            cause = wanted => Err(cause),
+            // First, so that nothing is lost at the end.
             Some(news) = self.news.recv() => Ok(news),
+            cause = wanted => Err(cause),
             else => std::future::pending().await,
         }
     }

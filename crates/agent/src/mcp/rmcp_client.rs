@@ -15,8 +15,8 @@ use rmcp::model::{
     ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestHandle,
-    RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt, TxJsonRpcMessage,
+    ClientInitializeError, Peer, PeerRequestOptions, RequestHandle, RoleClient, RunningService,
+    RxJsonRpcMessage, ServiceError, ServiceExt, TxJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 use super::client::{ClientCall, ClientFailure, McpClient};
 use super::message_lines::FilteredOutput;
-use super::news::{NewsPort, ServerNews};
+use super::news::NewsPort;
 use crate::limits::{MCP_CANCEL_WAIT, MCP_OPEN_REQUESTS_MAX};
 
 /// A connection to one server.
@@ -47,8 +47,8 @@ impl RmcpClient {
         let output = FilteredOutput::new(streams.stdout, Arc::clone(&unasked), news.clone());
         // The lines have been measured already.
         let inner = AsyncRwTransport::new(output, streams.stdin).with_max_line_length(usize::MAX);
-        let transport = BoundedTransport { inner, open: Arc::default() };
-        let service = Handler { news }.serve(transport).await.map_err(|error| refusal(&error))?;
+        let transport = BoundedTransport { inner, open: Arc::default(), news };
+        let service = Handler.serve(transport).await.map_err(|error| refusal(&error))?;
         unasked.store(0, Ordering::Relaxed);
         let peer = service.peer().clone();
         Ok(Self { peer, service: Mutex::new(Some(service)), unasked })
@@ -115,18 +115,12 @@ impl McpClient for RmcpClient {
 }
 
 /// What the server gets when it asks us: nothing but that we are there.
-struct Handler {
-    news: NewsPort,
-}
+struct Handler;
 
 impl rmcp::ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("hookwright", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), us)
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.news.tell(ServerNews::ToolsChanged);
     }
 }
 
@@ -135,6 +129,7 @@ struct BoundedTransport {
     inner: AsyncRwTransport<RoleClient, FilteredOutput<pipe::Receiver>, pipe::Sender>,
     /// Requests of the server that we have not answered.
     open: Arc<AtomicUsize>,
+    news: NewsPort,
 }
 
 impl Transport<RoleClient> for BoundedTransport {
@@ -168,14 +163,14 @@ impl Transport<RoleClient> for BoundedTransport {
                     }
                     self.open.fetch_add(1, Ordering::Relaxed);
                 }
+                // Here, so that it is known before the answers behind it.
                 JsonRpcMessage::Notification(notification) => {
-                    let is_news = matches!(
-                        notification.notification,
-                        ServerNotification::ToolListChangedNotification(_)
-                    );
-                    if !is_news {
-                        continue;
+                    if let ServerNotification::ToolListChangedNotification(_) =
+                        notification.notification
+                    {
+                        self.news.tools_changed();
                     }
+                    continue;
                 }
             }
             return Some(message);

@@ -47,6 +47,9 @@ pub(super) type ServerEnd = watch::Receiver<Option<String>>;
 /// Longer than the end of a server takes: until then it is known why it ended.
 const END_KNOWN_MAX: Duration = MCP_CLOSE_WAIT.saturating_add(MCP_KILL_GRACE.saturating_mul(2));
 
+/// How often a server is asked for its tools at its start, while it still changes them.
+const LISTS_MAX: usize = 3;
+
 impl RunningServer {
     /// Ends the server, with everything that it started.
     pub(super) async fn end(self) {
@@ -97,7 +100,15 @@ pub(super) async fn start(
         let new: Arc<dyn McpClient> = Arc::new(new);
         // It is set here only.
         let _ = client.set(Arc::clone(&new));
-        let listed = list_tools(&*new).await?;
+        let mut listed = Vec::new();
+        for _ in 0..LISTS_MAX {
+            let changes = port.tool_changes();
+            listed = list_tools(&*new).await?;
+            if port.tool_changes() == changes {
+                break;
+            }
+        }
+        port.tools_are_settled();
         Ok::<_, StartProblem>((new, listed))
     });
     let problem = match introduced.await {

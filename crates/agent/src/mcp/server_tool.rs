@@ -60,9 +60,10 @@ impl ServerTool {
         let name = &self.settings.name;
         Err(match failure {
             ClientFailure::Cancelled { .. } => ToolProblem::Interrupted,
-            ClientFailure::Refused(why) => {
-                ToolProblem::Because(format!("the MCP server `{name}` refuses: {}", words(&why)))
-            }
+            ClientFailure::Refused(why) => ToolProblem::Because(format!(
+                "the MCP server `{name}` returned an error: {}",
+                words(&why)
+            )),
             ClientFailure::TimedOut { .. } => ToolProblem::Because(format!(
                 "the MCP server `{name}` did not answer within {} s, and the call was cancelled; \
                  its `timeout` sets the limit",

@@ -331,8 +331,8 @@ async fn a_result_of_100_mb_is_refused_and_the_server_goes_on() {
     let started = situation.start(&[]).await;
     assert_eq!(
         failed(&call(&started, "huge", "").await),
-        "the MCP server `srv` refuses: the server's answer is longer than 8388608 bytes, and was \
-         not read"
+        "the MCP server `srv` returned an error: the server's answer is longer than 8388608 bytes, \
+         and was not read"
     );
     assert_eq!(ran(&call(&started, "echo", "x").await), "said: x");
     let big = call(&started, "big", "").await;
@@ -419,6 +419,15 @@ async fn changed_tools_are_told_once_and_the_session_keeps_its_own() {
         situation.told(),
         ["the MCP server `srv` has changed its tools; this session keeps those that it began with"]
     );
+}
+
+#[tokio::test]
+async fn tools_that_change_while_the_server_starts_are_listed_again() {
+    let situation = Situation::new();
+    let started = situation.start(&["changes-at-start"]).await;
+    assert!(started.tools.iter().any(|tool| tool.spec().name == "mcp__srv__late"));
+    started.servers.end().await;
+    assert_eq!(situation.told(), Vec::<String>::new());
 }
 
 #[tokio::test]

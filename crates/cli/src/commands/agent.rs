@@ -5,20 +5,24 @@
 //! | `assembly` | puts the session together: hooks, model, tools, permissions |
 //! | `files_at_start` | notices when a hook file is no longer as the session read it |
 //! | `session` | the session in the store: a new one, or one that is continued |
+//! | `left_servers` | ends MCP servers of sessions whose program was killed |
 //! | `output` | what leaves on standard output, in one of three formats |
+//! | `session_servers` | the MCP servers of the session |
 //! | `terminal_user` | asks a person on the terminal |
 
 mod assembly;
 mod files_at_start;
+mod left_servers;
 mod output;
 mod session;
+mod session_servers;
 mod terminal_user;
 
 use std::io::{self, IsTerminal, Read};
 
 use clap::{Args, ValueEnum};
 use hookwright_agent::agent::{
-    AgentEnd, AgentStart, AgentStatus, EarlierConversation, ManualCompaction,
+    AgentEnd, AgentNews, AgentStart, AgentStatus, Audience, EarlierConversation, ManualCompaction,
 };
 use hookwright_agent::limits::CONTEXT_TOKENS_MIN;
 use hookwright_agent::permissions::PermissionMode;
@@ -170,7 +174,8 @@ async fn run(
     start: AgentStart<'_>,
     screen: &Screen,
 ) -> Result<u8, Failure> {
-    let AssembledAgent { agent, engine, output, service, session, earlier } = assembled;
+    let AssembledAgent { mut agent, engine, output, service, session, earlier, servers } =
+        assembled;
     let earlier = earlier.as_ref().map(|(messages, cut_off, notices)| EarlierConversation {
         messages,
         cut_off,
@@ -185,8 +190,16 @@ async fn run(
     };
     session.end_survivors().await;
     session.begin().map_err(Failure::Store)?;
+    let starting = servers.start(&output, &cancel);
+    let (servers, added) = interrupts.or_else(&first, starting).await;
+    output.add_servers(&added.tools, &added.reports);
     output.begin();
+    for notice in &added.notices {
+        output.see(AgentNews::Notice(notice));
+    }
+    agent.tools.extend(added.tools);
     let end = interrupts.or_else(&first, agent.run(start, &cancel)).await;
+    interrupts.or_else(&|| {}, servers.end()).await;
     let waiting_for = engine.in_background();
     if !waiting_for.is_empty() {
         screen.talk(&crate::render::human::waiting_for(&waiting_for));

@@ -10,6 +10,8 @@
 //!
 //! `HOOKWRIGHT_SCENARIO=NAME` runs the folders whose names contain NAME. In hooks, the program
 //! `record NAME [VARIABLE…]` appends what it reads, and these variables, to `~/hooks.jsonl`.
+//! `mcp-server [HOW…]` is an MCP server. A process whose id is in `~/*.pid` must have ended with the
+//! agent.
 
 mod normal;
 mod requests;
@@ -58,6 +60,9 @@ exec jq -c --arg name "$name" \
     {env: ([$ARGS.positional[] as $v | {($v): $ENV[$v]}] | add)} end)' \
   --args "$@" >> "$HOME/hooks.jsonl"
 "#;
+
+/// The program `mcp-server`; its arguments say how it misbehaves.
+const MCP_SERVER: &str = include_str!("../../../agent/tests/mcp_server.sh");
 
 /// `scenario.yaml`.
 #[derive(Debug, Deserialize)]
@@ -206,6 +211,9 @@ fn run(folder: &Path) -> Result<(), String> {
         sandbox.run(&["trust", "--yes"]);
     }
     let (code, stdout, stderr) = agent(&sandbox, &scenario)?;
+    if let Some(left) = process_left(&home(&sandbox)) {
+        return Err(format!("the process of {} still runs", left.display()));
+    }
     let transcript = transcript(&sandbox)?;
     let session = transcript.as_ref().map(|(session, _)| session.clone());
     let subagents = match &session {
@@ -260,7 +268,8 @@ fn session_name(sandbox: &Sandbox) -> Option<String> {
 
 /// The sandbox of a scenario, with its files and variables.
 fn prepared(folder: &Path, scenario: &Scenario, server: &ModelServer) -> Sandbox {
-    let sandbox = Sandbox::new().program("../bin/record", RECORD);
+    let sandbox =
+        Sandbox::new().program("../bin/record", RECORD).program("../bin/mcp-server", MCP_SERVER);
     let home = home(&sandbox);
     for (from, to) in [("project", sandbox.path(".")), ("home", home.clone())] {
         let from = folder.join(from);
@@ -307,6 +316,17 @@ fn prepared(folder: &Path, scenario: &Scenario, server: &ModelServer) -> Sandbox
 
 fn home(sandbox: &Sandbox) -> PathBuf {
     sandbox.path("..").canonicalize().unwrap()
+}
+
+/// A file `*.pid` whose process has not ended.
+fn process_left(home: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(home).unwrap().map(|file| file.unwrap().path());
+    let mut files = files.filter(|path| path.extension().is_some_and(|ending| ending == "pid"));
+    files.find(|path| {
+        let pid = fs::read_to_string(path).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
 }
 
 /// Runs the agent: its exit code and what it prints.

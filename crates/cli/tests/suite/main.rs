@@ -4,6 +4,7 @@
 mod agent_names;
 mod agent_pipelines;
 mod agent_scenarios;
+mod agent_servers;
 mod agent_sessions;
 mod agent_soak;
 mod agent_stream;

@@ -23,8 +23,10 @@ use hookwright_pipeline::prompted_session::PromptedSession;
 use hookwright_process::MARKER;
 
 use super::files_at_start::FilesAtStart;
+use super::left_servers::LeftServers;
 use super::output::{AgentOutput, StreamFacts};
 use super::session::{OpenSession, RecordedAgent, SessionEvents, WantedSession};
+use super::session_servers::{SessionServers, SessionValues};
 use super::terminal_user::TerminalUser;
 use super::{AgentArguments, OutputFormat};
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
@@ -48,6 +50,7 @@ pub(super) struct AssembledAgent {
     pub(super) session: Arc<PromptedSession>,
     /// The conversation that goes on, the results of calls that were cut off, and notices.
     pub(super) earlier: Option<(Vec<Message>, Vec<Block>, Vec<String>)>,
+    pub(super) servers: SessionServers,
 }
 
 impl AssembledAgent {
@@ -93,6 +96,10 @@ impl AssembledAgent {
         let session_id = opened.id.clone();
         let transcript_path = state::transcript(&session_id)?;
         let tools = tools(&hooks, &permissions, &transcript_path, opened.session.run_id())?;
+        let left = LeftServers::new(&state::folder()?);
+        let marked = marked(&hooks.environment, opened.session.run_id());
+        let values = SessionValues { hooks: &hooks, given: &given, environment: &marked };
+        let servers = SessionServers::new(&settings, &values, left, &session_id);
         let cwd = hooks.root.to_string_lossy().into_owned();
         let transcript_facts = TranscriptFacts {
             session_id: session_id.clone(),
@@ -118,6 +125,7 @@ impl AssembledAgent {
             model: model.name().to_owned(),
             permission_mode: permissions.mode.name(),
             tools: tools.iter().map(|tool| tool.spec().name.clone()).chain(task).collect(),
+            mcp_servers: Vec::new(),
             transcript_path,
         };
         let engine = hooks.engine(EngineOptions {
@@ -149,7 +157,7 @@ impl AssembledAgent {
             max_tokens: ANSWER_TOKENS_MAX,
             context_tokens,
         };
-        Ok(Ok(Self { agent, engine, output, service, session, earlier }))
+        Ok(Ok(Self { agent, engine, output, service, session, earlier, servers }))
     }
 }
 

@@ -15,8 +15,9 @@ use std::time::Instant;
 use hookwright_agent::agent::{AgentEnd, AgentNews, AgentStatus, Audience};
 use hookwright_agent::hook_stream::HookStream;
 use hookwright_agent::hooks::SubagentFacts;
+use hookwright_agent::mcp::ServerReport;
 use hookwright_agent::message::{Block, Message};
-use hookwright_agent::tool::ToolEnd;
+use hookwright_agent::tool::{Tool, ToolEnd};
 use hookwright_agent::transcript::{
     Transcript, TranscriptFacts, TranscriptMark, assistant_message,
 };
@@ -41,6 +42,8 @@ pub(super) struct StreamFacts {
     pub(super) model: String,
     pub(super) permission_mode: &'static str,
     pub(super) tools: Vec<String>,
+    /// Each MCP server, and whether it runs.
+    pub(super) mcp_servers: Vec<ServerReport>,
     pub(super) transcript_path: String,
 }
 
@@ -63,6 +66,8 @@ struct OutputState {
     format: OutputFormat,
     facts: StreamFacts,
     lines: Option<StreamLines>,
+    /// Messages that wait until the stream has begun, while servers start.
+    early: Option<Vec<Value>>,
     hooks: HookStream,
     transcript: Transcript,
     transcript_failed: bool,
@@ -95,6 +100,7 @@ impl AgentOutput {
             format,
             facts,
             lines,
+            early: Some(Vec::new()),
             hooks,
             transcript,
             transcript_failed,
@@ -110,21 +116,37 @@ impl AgentOutput {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds what servers brought, before the stream begins.
+    pub(super) fn add_servers(&self, tools: &[Arc<dyn Tool>], servers: &[ServerReport]) {
+        let mut shared = self.shared();
+        let names = tools.iter().map(|tool| tool.spec().name.clone());
+        shared.facts.tools.extend(names);
+        shared.facts.mcp_servers = servers.to_vec();
+    }
+
     /// The first line of the stream.
     pub(super) fn begin(&self) {
         let mut shared = self.shared();
+        let waiting = shared.early.take();
         let facts = shared.facts.clone();
+        let servers = facts.mcp_servers.iter().map(|server| {
+            let status = if server.is_connected { "connected" } else { "failed" };
+            json!({ "name": server.name, "status": status })
+        });
         shared.emit(json!({
             "type": "system",
             "subtype": "init",
             "cwd": facts.cwd,
             "session_id": facts.session_id,
             "tools": facts.tools,
-            "mcp_servers": [],
+            "mcp_servers": servers.collect::<Vec<_>>(),
             "model": facts.model,
             "permissionMode": facts.permission_mode,
             "transcript_path": facts.transcript_path,
         }));
+        for message in waiting.into_iter().flatten() {
+            shared.emit(message);
+        }
     }
 
     /// Is shown the run events of hooks.
@@ -167,6 +189,9 @@ impl AgentOutput {
 impl OutputState {
     fn emit(&mut self, mut message: Value) {
         let Some(lines) = &mut self.lines else { return };
+        if let Some(early) = &mut self.early {
+            return early.push(message);
+        }
         self.messages += 1;
         if message["session_id"].is_null() {
             message["session_id"] = self.facts.session_id.as_str().into();
