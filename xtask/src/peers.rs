@@ -1,13 +1,14 @@
 //! `cargo xtask peers`: the real agents, with a script instead of their models.
 //!
-//! Pipelines run each agent that has a preset (`pipelines.rs`), and hooks run inside Claude Code
-//! (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`), and the
+//! Pipelines run each agent that has a preset (`pipelines.rs`), the built-in agent calls an MCP server
+//! (`mcp.rs`), and hooks run inside Claude Code (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`), and the
 //! responses of Claude Code's tools for the tests of ours (`tool_recording.rs`).
 //!
 //! Claude Code is installed from npm into the target folder. It gets its own home directory, no
 //! telemetry, no updates, and no network address but this machine's. Its settings are exactly those
 //! of `docs/claude-code.md`.
 
+mod mcp;
 mod pipelines;
 mod program;
 mod recording;
@@ -27,6 +28,7 @@ const VERSION: &str = "0.3.325";
 
 const USAGE: &str = "usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]
        cargo xtask peers --inside [WORDS OF A RULE]
+       cargo xtask peers --mcp
        cargo xtask peers --record [AGENT] [CASE]
        cargo xtask peers --record-tools";
 
@@ -41,6 +43,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     if args == ["--record-tools"] {
         return tool_recording::record(&target()?);
+    }
+    if args == ["--mcp"] {
+        crate::cargo(&["build", "--package", "hookwright"])?;
+        return report_mcp(&target()?).map_or(Ok(()), Err);
     }
     let (version, only_inside) = match args {
         [] => (VERSION, None),
@@ -60,7 +66,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut failed = match &only_inside {
         None => {
             let agents = program::installed(&target.join("peers/agents"))?;
-            pipelines::play_all(&agents, &target.join("debug"))
+            let of_servers = usize::from(report_mcp(&target).is_some());
+            of_servers + pipelines::play_all(&agents, &target.join("debug"))
         }
         Some(_) => 0,
     };
@@ -76,7 +83,24 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     match failed {
         0 => Ok(()),
-        failed => Err(format!("{failed} of {} failed", scenario::ALL.len() + pipelines::count())),
+        failed => {
+            Err(format!("{failed} of {} failed", scenario::ALL.len() + pipelines::count() + 1))
+        }
+    }
+}
+
+/// Plays the session with an MCP server, and says how it went. Returns what went wrong.
+fn report_mcp(target: &Path) -> Option<String> {
+    let rule = "the built-in agent calls tools of an MCP server";
+    match mcp::play(target) {
+        Ok(seen) => {
+            eprintln!("ok      {rule:<58}  {seen}");
+            None
+        }
+        Err(error) => {
+            eprintln!("FAILED  {rule:<58}  {error}");
+            Some("the session with an MCP server failed".to_owned())
+        }
     }
 }
 

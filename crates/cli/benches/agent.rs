@@ -14,15 +14,21 @@ mod compared;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hookwright_agent::mcp::{McpServerSettings, McpServers};
+use hookwright_agent::tool::{ToolCall, ToolEnd, Touches};
+use hookwright_engine::Secrets;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_events::{Event, EventName};
 use hookwright_model_server::{Manner, ModelScript, ModelServer, ScriptedTurn, StreamGate};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use bare_spawn::BareSpawn;
 use compared::compare_times;
@@ -49,6 +55,7 @@ fn main() {
         native_hooks(&place, hooks, rounds(number));
     }
     twenty_of_claude(&place, rounds(100));
+    call_of_a_server(&place, rounds(400));
     start_to_first_request(&place, rounds(100));
     subagents_at_once(&place, rounds(30));
     memory_of_a_loud_tool(&place);
@@ -101,6 +108,73 @@ fn twenty_of_claude(place: &Place, rounds: usize) {
     );
     drop(calls);
     place.remove(".claude/settings.json");
+}
+
+/// A call of an MCP server's tool, beside the same request to the same server over bare pipes.
+fn call_of_a_server(place: &Place, rounds: usize) {
+    const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/tests/mcp_server.sh");
+    let mut bare = Command::new("bash");
+    bare.arg(SCRIPT).current_dir(&place.project).env_clear().envs(place.environment());
+    let mut bare = bare.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (bare.stdin.take().unwrap(), bare.stdout.take().unwrap());
+    let mut output = BufReader::new(output);
+    let mut line = String::new();
+    let mut number = 0;
+    let mut floor = || {
+        number += 1;
+        let request = json!({
+            "jsonrpc": "2.0", "id": number, "method": "tools/call",
+            "params": {
+                "_meta": { "progressToken": number }, "name": "echo",
+                "arguments": { "text": "hello" },
+            },
+        });
+        line.clear();
+        let start = Instant::now();
+        input.write_all(format!("{request}\n").as_bytes()).unwrap();
+        output.read_line(&mut line).unwrap();
+        let took = start.elapsed().as_secs_f64();
+        assert!(line.contains("said: hello"), "{line}");
+        took
+    };
+    let settings = McpServerSettings {
+        name: "srv".to_owned(),
+        program: "bash".to_owned(),
+        args: vec![SCRIPT.to_owned()],
+        shared_env: place.environment().into(),
+        env: Vec::new(),
+        working_dir: place.project.clone(),
+        timeout: SILENCE_MAX,
+        start_timeout: SILENCE_MAX,
+        run_id: format!("mcp-bench-{}", std::process::id()),
+        secrets: Secrets::default(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let started = runtime.block_on(McpServers::start(vec![settings], Arc::new(|_| {})));
+    let echo = started.tools.iter().find(|tool| tool.spec().name == "mcp__srv__echo").unwrap();
+    let Value::Object(hello) = json!({ "text": "hello" }) else { unreachable!("it is an object") };
+    let cancel = CancellationToken::new();
+    let mut thing = || {
+        let call = ToolCall {
+            id: "toolu_1",
+            input: &hello,
+            judged: &Touches::Other,
+            run_id: "bench",
+            cancel: &cancel,
+        };
+        let start = Instant::now();
+        let end = runtime.block_on(echo.run(call));
+        let took = start.elapsed().as_secs_f64();
+        assert!(matches!(end, ToolEnd::Ran { .. }), "{end:?}");
+        took
+    };
+    compare_times(rounds, &mut floor, &mut thing).print(
+        "a call of an MCP server's tool, beside the same request over bare pipes",
+        "at most 1.25",
+    );
+    runtime.block_on(started.servers.end());
+    drop(input);
+    bare.wait().unwrap();
 }
 
 /// From the start of the program to the first request.
