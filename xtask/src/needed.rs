@@ -37,6 +37,7 @@ pub(crate) const ALL: &[Needed] = &[
     Needed { brew: "proctools", ..needed("kill", "procps", "util-linux") },
     Needed { brew: "", ..needed(STATIC_LIBRARY, "libc6-dev", "glibc-static") },
     needed("mkfifo", "coreutils", "coreutils"),
+    Needed { brew: "node", ..needed("node", "nodejs", "nodejs") },
     needed("python3", "python3", "python3"),
     Needed { brew: "util-linux", ..needed("script", "bsdutils", "util-linux") },
     needed("setsid", "util-linux", "util-linux"),

@@ -19,7 +19,7 @@ pub static ALL: &[Capability] = &[
         ..Capability::new("UserPromptSubmit", "user:prompt_submit", Deny::Portable)
     },
     Capability {
-        // Sent with an allow, which lifts neither Codex's sandbox nor its approvals.
+        // Sent with an allow: Codex ignores a rewrite without one. Its sandbox still applies.
         rewrite: Rewrite::Freely,
         inject: Inject::Here,
         ..Capability::new("PreToolUse", "tool:pre_execute", Deny::Portable)
