@@ -231,3 +231,24 @@ fn faulty_settings_of_the_built_in_agent_are_named_before_anything_starts() {
         assert_eq!(bench.server.requests().len(), 0);
     }
 }
+
+/// Bytes of the journal of a session whose agent calls a tool so many times.
+fn journal_bytes(calls: usize) -> usize {
+    let mut turns = vec![bash("true"); calls];
+    turns.push(text("done"));
+    let loop_file = "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: Work.\n\
+                     max_iterations: 1\nhooks:\n  tool:pre_execute: [{command: 'true'}]\n";
+    let bench = LoopBench::new(&turns, loop_file);
+    let ran = bench.run();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let journal = bench.journal();
+    assert!(journal.len() > 2 * calls, "each call is recorded: {} entries", journal.len());
+    journal.iter().map(|entry| entry.to_string().len()).sum()
+}
+
+#[test]
+fn each_call_adds_the_same_to_the_journal_however_long_the_conversation_is() {
+    let (none, few, many) = (journal_bytes(0), journal_bytes(10), journal_bytes(40));
+    let (first, later) = ((few - none) / 10, (many - few) / 30);
+    assert!(later * 10 <= first * 11, "{first} bytes a call at first, then {later}");
+}
