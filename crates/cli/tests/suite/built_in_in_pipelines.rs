@@ -63,6 +63,7 @@ fn of_kind<'a>(journal: &'a [Value], kind: &str) -> Vec<&'a Value> {
     journal.iter().filter(|entry| entry["kind"] == kind).collect()
 }
 
+// Conformance: iteratr-033
 #[test]
 fn piped_output_is_the_first_block_and_the_prompt_the_second() {
     let bench = LoopBench::new(
