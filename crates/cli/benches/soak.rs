@@ -1,4 +1,4 @@
-//! A session of the built-in agent of a thousand turns, with hooks and subagents: how its memory and its
+//! A session of the built-in agent of a thousand turns, with hooks, two MCP servers and subagents: how its memory and its
 //! files grow, and that it leaves nothing behind. Method, targets and figures: `docs/performance.md`.
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
@@ -18,7 +18,9 @@ fn main() {
     let soak = Soak::run(turns, before);
     let (first, last) = (&soak.early, &soak.late);
     let ratio = last.memory_kib as f64 / first.memory_kib as f64;
-    println!("a session of {turns} turns with hooks and subagents, since turn {before}");
+    println!(
+        "a session of {turns} turns with hooks, two MCP servers and subagents, since turn {before}"
+    );
     let mib = |held: &Held| held.memory_kib as f64 / 1024.0;
     println!(
         "  memory: {:.1} MiB, then {:.1} MiB: {ratio:.2} x (target: at most {MEMORY_RATIO_MAX})",

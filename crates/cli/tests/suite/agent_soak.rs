@@ -1,4 +1,4 @@
-//! A long session of the built-in agent, with hooks at each request and tool call, and with subagents: what it holds after some turns, what it holds after all of them, and what it leaves behind.
+//! A long session of the built-in agent, with hooks at each request and tool call, two MCP servers and subagents: what it holds after some turns, what it holds after all of them, and what it leaves behind.
 //!
 //! The model is a server on this machine that holds its answers back, so the agent waits while it is looked at.
 //! `cargo bench -p hookwright --bench soak` runs a thousand turns.
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const MCP_SERVER: &str = include_str!("../../../agent/tests/mcp_server.sh");
 
 /// The MCP servers of the session.
-const MCP_SERVERS: &[&str] = &[];
+const MCP_SERVERS: &[&str] = &["one", "two"];
 
 /// What only the first message of a subagent contains.
 const SUBAGENT_PROMPT: &str = "Look around for a while.";
