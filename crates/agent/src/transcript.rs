@@ -4,10 +4,12 @@
 //! Results of calls have a line each, written as soon as the call has ended. `reading.rs` continues a
 //! transcript.
 //!
-//! A line is written whole or not at all: a line that the disk had no room for is taken back, so the
-//! last line is never half.
+//! A line is written whole or not at all: a line that the disk had no room for is taken back. If the
+//! program is killed in the middle of one, what there is of it goes when the work is continued
+//! ([`make_whole`]).
 
 mod reading;
+mod wholeness;
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -25,6 +27,7 @@ use crate::model::ModelAnswer;
 use crate::tool::ToolEnd;
 
 pub use reading::{ContinuedTranscript, TranscriptError, TranscriptMark};
+pub use wholeness::make_whole;
 
 /// The transcript of a session.
 pub struct Transcript {
@@ -53,13 +56,19 @@ pub struct TranscriptFacts {
 
 /// Where the transcript of a subagent is: in a folder beside the session's own.
 pub fn subagent_path(of_session: &Path, agent_id: &str) -> PathBuf {
-    of_session.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"))
+    subagents_folder(of_session).join(format!("agent-{agent_id}.jsonl"))
+}
+
+fn subagents_folder(of_session: &Path) -> PathBuf {
+    of_session.with_extension("").join("subagents")
 }
 
 impl Transcript {
     /// A new transcript, which only its owner can read. It must not be there yet.
     pub fn create(path: &Path, facts: TranscriptFacts) -> io::Result<Self> {
+        faults::point("transcript begins");
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        faults::point("transcript begun");
         let (path, digest) = (path.to_owned(), hmac_sha256::Hash::new());
         Ok(Self { file, path, written: 0, lines: 0, digest, facts, last_uuid: None })
     }
@@ -122,8 +131,9 @@ impl Transcript {
     }
 
     /// A summary took the place of the conversation: a boundary, and behind it the whole conversation as
-    /// it is now. What is in front of the boundary stays in the file, and is no longer sent. All lines are
-    /// written at once, so no reader finds a boundary without what is behind it.
+    /// it is now. What is in front of the boundary stays in the file, and is no longer sent. The boundary
+    /// says how many messages are behind it: if some are missing, because the program was killed while
+    /// it wrote them, none of the lines counts.
     pub fn compacted(
         &mut self,
         trigger: CompactTrigger,
@@ -137,6 +147,7 @@ impl Transcript {
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
             "level": "info",
+            "messagesBehind": messages.len(),
             "compactMetadata": { "trigger": trigger.word(), "preTokens": tokens },
         });
         let mut lines = vec![("system", boundary)];
@@ -163,7 +174,10 @@ impl Transcript {
 
     /// Writes lines, all or none.
     fn write(&mut self, lines: Vec<(&str, Value)>, at: &str) -> io::Result<()> {
-        let is_one = lines.len() == 1;
+        let halved = match lines.len() {
+            1 => "transcript half line",
+            _ => "transcript half block",
+        };
         let mut text = String::new();
         let mut last_uuid = self.last_uuid.clone();
         for (kind, more) in lines {
@@ -173,15 +187,14 @@ impl Transcript {
             last_uuid = Some(id);
         }
         faults::point("transcript line");
-        // Only a fault campaign can end the program between the two halves of a line.
-        let cut = if is_one { cut_of(&text) } else { text.len() };
-        let (first, second) = text.as_bytes().split_at(cut);
+        let (first, second) = text.as_bytes().split_at(cut_of(&text));
         let written = self.file.write_all(first).and_then(|()| {
             if !second.is_empty() {
-                faults::point("transcript half line");
+                faults::point(halved);
             }
             self.file.write_all(second)
         });
+        faults::point("transcript line written");
         if let Err(error) = written {
             // What is there of the lines goes, so that the last line is never half.
             self.file.set_len(self.written)?;
@@ -253,7 +266,8 @@ pub fn assistant_message(answer: &ModelAnswer, message: &Message) -> Value {
     })
 }
 
-/// Where a line is divided so that a fault campaign can cut it; otherwise it is written as a whole.
+/// Where a text is divided so that a fault campaign can cut it; otherwise it is written at once. A system
+/// that ends a program in the middle of a long write leaves such a part too.
 fn cut_of(line: &str) -> usize {
     if cfg!(feature = "faults") { line.len() / 2 } else { line.len() }
 }

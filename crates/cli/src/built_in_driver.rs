@@ -26,7 +26,7 @@ use hookwright_agent::model::{Model, ModelError, ModelErrorKind, RetryAfter};
 use hookwright_agent::permissions::{PermissionMode, PermissionRule, Permissions};
 use hookwright_agent::tool::Tool;
 use hookwright_agent::tools::{ToolSettings, built_in_tools};
-use hookwright_agent::transcript::{Transcript, TranscriptFacts};
+use hookwright_agent::transcript::{Transcript, TranscriptFacts, make_whole};
 use hookwright_agent::workspace::{ProtectedFiles, Workspace};
 use hookwright_agents::factory::MadeAgent;
 use hookwright_agents::presets::{Failure as AgentFailed, Reset, Said};
@@ -49,6 +49,9 @@ pub(crate) const KIND: &str = "builtin";
 
 /// Requests to the model in one turn without `max_turns`.
 const TURNS_MAX: u32 = 200;
+
+/// Files of an iteration that are looked at: an attempt adds one or two, and the agent may add any number.
+const TURN_FILES_MAX: usize = 1000;
 
 /// Drives the built-in agent.
 pub(crate) struct BuiltInDriver {
@@ -171,6 +174,7 @@ impl BuiltInDriver {
             reason,
         })?;
         let path = transcript_path(turn);
+        make_earlier_whole(&path);
         let cwd = turn.working_dir.to_string_lossy().into_owned();
         let facts = TranscriptFacts {
             session_id: turn.run_id.clone(),
@@ -354,6 +358,17 @@ fn is_about_quota(reason: &str) -> bool {
 fn transcript_path(turn: &Turn) -> PathBuf {
     let folder = turn.status_file.parent().unwrap_or(&turn.working_dir);
     folder.join(format!("transcript-{}.jsonl", turn.run_id))
+}
+
+/// Takes back the half lines of attempts at this turn whose process was killed.
+fn make_earlier_whole(transcript: &Path) {
+    let Some(Ok(entries)) = transcript.parent().map(std::fs::read_dir) else { return };
+    let is_transcript = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("transcript-") && name.ends_with(".jsonl")
+    };
+    let paths = entries.take(TURN_FILES_MAX).flatten().map(|entry| entry.path());
+    paths.filter(is_transcript).for_each(|path| make_whole(&path));
 }
 
 /// What the agent's environment is, without the keys of models; everything in it carries the turn's

@@ -7,7 +7,9 @@
 //!
 //! A transcript is checked before it is used. Its lines form a chain, each names the one before it, and
 //! the host knows the digest of its beginnings ([`TranscriptMark`]). One that was edited is refused. If
-//! its end is missing, because the machine or the disk failed, the rest is used, with a notice.
+//! its end is missing, because the machine or the disk failed, the rest is used, with a notice. A
+//! boundary without everything that belongs behind it is such an end too: the conversation in front
+//! of it goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -105,6 +107,14 @@ impl Transcript {
         };
         let mut rebuilt = Rebuilt::default();
         let is_cut = transcript.read_lines(marks, &mut rebuilt)?;
+        let lacks_summary = rebuilt.unfinished.is_some();
+        if let Some(before) = rebuilt.unfinished.take() {
+            transcript.written = before.written;
+            transcript.lines = before.lines;
+            transcript.digest = before.digest;
+            transcript.last_uuid = before.last_uuid;
+            rebuilt.messages = before.messages;
+        }
         let mut notices = Vec::new();
         let expected = marks.last().map_or(0, |mark| mark.bytes);
         if transcript.written < expected {
@@ -113,6 +123,12 @@ impl Transcript {
                  model does not know what was said there",
                 transcript.written
             ));
+        } else if lacks_summary {
+            notices.push(
+                "the last compaction was cut off while it was written; the conversation goes on \
+                 without it"
+                    .to_owned(),
+            );
         } else if is_cut {
             notices.push(
                 "the last line of the transcript was cut off in the middle; it is left out"
@@ -121,6 +137,7 @@ impl Transcript {
         }
         transcript.file.set_len(transcript.written)?;
         transcript.file.seek(SeekFrom::Start(transcript.written))?;
+        super::wholeness::subagents_whole(path);
         let (messages, cut_off) = rebuilt.finish();
         Ok(ContinuedTranscript { transcript, messages, cut_off, notices })
     }
@@ -149,6 +166,7 @@ impl Transcript {
                 }
                 return Ok(true);
             }
+            let so_far = (self.written, self.lines, self.digest);
             self.written += read;
             self.lines = number;
             self.digest.update(&line);
@@ -169,15 +187,37 @@ impl Transcript {
             if value[before].as_str() != self.last_uuid.as_deref() {
                 return Err(bad("it does not follow the line before it".to_owned()));
             }
-            self.last_uuid = value["uuid"].as_str().map(str::to_owned);
+            let uuid = value["uuid"].as_str().map(str::to_owned);
+            let last_uuid = std::mem::replace(&mut self.last_uuid, uuid);
+            if is_boundary {
+                let (written, lines, digest) = so_far;
+                let messages = std::mem::take(&mut rebuilt.messages);
+                let missing = value["messagesBehind"].as_u64().unwrap_or(0);
+                let before =
+                    BeforeBoundary { missing, written, lines, digest, last_uuid, messages };
+                rebuilt.unfinished = Some(before).filter(|before| before.missing > 0);
+            }
             rebuilt.add(value).map_err(bad)?;
         }
     }
 }
 
 /// The conversation, as far as it is read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Rebuilt {
+    messages: Vec<Message>,
+    /// What there was in front of a boundary, while messages behind it are missing.
+    unfinished: Option<BeforeBoundary>,
+}
+
+/// What there was in front of a boundary.
+struct BeforeBoundary {
+    /// Messages that belong behind the boundary, and that have not come yet.
+    missing: u64,
+    written: u64,
+    lines: u64,
+    digest: hmac_sha256::Hash,
+    last_uuid: Option<String>,
     messages: Vec<Message>,
 }
 
@@ -190,6 +230,12 @@ impl Rebuilt {
             Some("user" | "assistant") => {
                 let message = serde_json::from_value(line["message"].take());
                 let message: Message = message.map_err(|error| error.to_string())?;
+                if let Some(before) = &mut self.unfinished {
+                    before.missing -= 1;
+                    if before.missing == 0 {
+                        self.unfinished = None;
+                    }
+                }
                 match self.messages.last_mut().filter(|last| last.role == message.role) {
                     Some(last) => last.content.extend(message.content),
                     None => self.messages.push(message),

@@ -1,6 +1,7 @@
 //! `agent: builtin` in loops: requests, hooks, failures and resuming.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -196,6 +197,34 @@ fn a_killed_turn_is_repeated_with_new_keys_and_what_it_left_is_ended() {
     assert!(keys.iter().any(|key| key.starts_with("turn/0/1/1/")), "{keys:?}");
     assert!(keys.iter().any(|key| key.starts_with("turn/0/1/2/")), "{keys:?}");
     assert_eq!(of_kind(&journal, "call_starting").len(), 1, "the second attempt calls nothing");
+}
+
+#[test]
+fn half_a_line_of_a_killed_attempt_goes_from_its_transcript_when_the_turn_is_repeated() {
+    let bench = LoopBench::new(
+        &[bash("kill -KILL $PPID; sleep 1000"), text("done")],
+        "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: go\nmax_iterations: 1\n",
+    );
+    let killed = bench.sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{killed:?}");
+    let transcripts = || -> Vec<PathBuf> {
+        let found = walked(&bench.sandbox.path(".hookwright/sessions/s"));
+        found.into_iter().filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect()
+    };
+    let [transcript] = &transcripts()[..] else { panic!("{:?}", transcripts()) };
+    let whole = fs::read_to_string(transcript).unwrap();
+    assert!(whole.contains("tool_use") && whole.ends_with('\n'), "{whole}");
+    fs::write(transcript, format!("{whole}{{\"parentUuid\":\"x\",\"ty")).unwrap();
+    let resumed = bench.sandbox.run(&["resume", "s"]);
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+    assert_eq!(fs::read_to_string(transcript).unwrap(), whole);
+    assert_eq!(transcripts().len(), 2, "the repeated turn has one of its own");
+}
+
+/// All files below a folder.
+fn walked(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { walked(&path) } else { vec![path] }).collect()
 }
 
 #[test]

@@ -149,6 +149,48 @@ fn only_what_follows_a_compaction_counts() {
     assert_eq!(continued.messages, now);
 }
 
+/// A program can be killed anywhere within a long write.
+#[test]
+fn a_compaction_that_was_cut_off_is_left_out_and_the_conversation_before_it_goes_on() {
+    let (bench, mut transcript) = Bench::new();
+    say(&mut transcript, "go");
+    answer(&mut transcript, vec![tool_use("1", "ls")]);
+    result(&mut transcript, "1", "a.txt");
+    let mark = transcript.mark();
+    let before = bench.reopened(&[]).expect("whole").messages;
+    let now = vec![
+        Message::user(vec![Block::text("the summary")]),
+        Message::assistant(vec![tool_use("1", "ls")]),
+        Message::user(vec![tool_result("1", "a.txt")]),
+    ];
+    transcript.compacted(CompactTrigger::Auto, 9, &now, "T").expect("written");
+    let text = fs::read_to_string(&bench.path).expect("readable");
+    let whole = usize::try_from(mark.bytes).expect("small");
+    for cut in whole..text.len() {
+        fs::write(&bench.path, &text[..cut]).expect("written");
+        let continued = bench.reopened(std::slice::from_ref(&mark)).expect("usable");
+        assert_eq!(continued.messages, before, "{cut} bytes");
+        assert_eq!(continued.notices.is_empty(), cut == whole, "{:?}", continued.notices);
+        assert_eq!(continued.transcript.mark(), mark);
+        let mut transcript = continued.transcript;
+        say(&mut transcript, "more");
+        assert!(bench.reopened(std::slice::from_ref(&mark)).expect("whole").notices.is_empty());
+    }
+    fs::write(&bench.path, &text).expect("written");
+    assert_eq!(bench.reopened(&[mark]).expect("whole").messages, now);
+}
+
+#[test]
+fn half_lines_of_subagents_go_when_the_session_is_continued() {
+    let (bench, mut transcript) = Bench::new();
+    say(&mut transcript, "go");
+    let of_subagent = crate::transcript::subagent_path(&bench.path, "a1");
+    fs::create_dir_all(of_subagent.parent().expect("a folder")).expect("created");
+    fs::write(&of_subagent, "{}\n{\"type\":").expect("written");
+    bench.reopened(&[]).expect("whole");
+    assert_eq!(fs::read_to_string(&of_subagent).expect("read"), "{}\n");
+}
+
 #[test]
 fn half_a_line_is_left_out_with_a_notice_and_the_file_goes_on_whole() {
     let (bench, mut transcript) = Bench::new();
