@@ -20,7 +20,9 @@ commands:
   faults [--kills N] [--seed S] [--only PART]
                 sessions are killed and interrupted at the points at which they write or start
                 something, and at random moments, and resumed until they are done; counts what must
-                not be (2500 kills unless told otherwise: an hour or two)
+                not be (2500 kills unless told otherwise: an hour or two). PART: whole, asking, queue,
+                queue-of-tasks, queue-at-once, ends, orphans, agent (the built-in agent, continued),
+                agent-in-pipeline (a loop with it, resumed)
   peers [--version V]
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;

@@ -20,7 +20,7 @@ use hookwright_events::{
     Decision, Event, FiringKey, Point, RunEvent, RunEventKind, SessionEvent, SessionStatus,
     TurnEvent, TurnName, TurnResult, Verdict,
 };
-use hookwright_process::{end_run, wait_for_runs};
+use hookwright_process::{end_run, faults, wait_for_runs};
 use hookwright_store::{Fence, Store, StoreError};
 use serde_json::Value;
 
@@ -136,6 +136,7 @@ impl PromptedSession {
 
     /// Ends what an earlier process of this session left running. Git gets time to end by itself.
     pub async fn end_survivors(&self) {
+        faults::point("survivors are ended");
         let is_committing = |run_id: &&String| self.committing.contains(run_id);
         for run_id in self.survivors.iter().filter(|run_id| !is_committing(run_id)) {
             end_run(run_id, KILL_GRACE).await;
@@ -146,6 +147,7 @@ impl PromptedSession {
         for run_id in &self.committing {
             end_run(run_id, KILL_GRACE).await;
         }
+        faults::point("survivors ended");
     }
 
     /// Records that the session begins or continues, and with it the turn.
@@ -232,7 +234,7 @@ impl PromptedSession {
         let ended = more.into_iter().map(RunEventKind::from).chain(ended);
         let events: Vec<RunEvent> = ended.map(|kind| self.recorder.event(kind)).collect();
         let written = self.recorder.journal.write(&events);
-        hookwright_process::faults::point("lease is given back");
+        faults::point("lease is given back");
         // After a crash the holder is found dead.
         let _ = self.store.release(&self.fence.lease, self.fence.token);
         written

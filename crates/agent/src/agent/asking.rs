@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hookwright_events::TurnEvent;
+use hookwright_process::faults;
 
 use super::context_size::ContextSize;
 use super::{AgentNews, AgentStatus, Life};
@@ -124,7 +125,9 @@ impl Life {
             agent_id: self.agent_id(),
         })?;
         let began = Instant::now();
+        faults::point("request is sent");
         let sent = self.send(attempt, summarised).await;
+        faults::point("request answered");
         let (usage, error) = match &sent {
             Ok(Ok(answer)) => (Some(answer.usage.into()), None),
             Ok(Err(error)) => (None, Some(shortened(&error.reason))),

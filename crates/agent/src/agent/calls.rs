@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookwright_events::{CallOutcome, TurnEvent};
+use hookwright_process::faults;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -328,7 +329,9 @@ impl Life {
             reason: &judged.reason,
             subagent: self.agent.hooks.subagent().map(|facts| &**facts),
         };
+        faults::point("question is asked");
         let reply = self.unless_cancelled(user.may_run(question)).await?;
+        faults::point("question answered");
         let words = match &reply {
             Some(UserReply::No(words)) => words.as_deref().map(shortened),
             Some(UserReply::Yes) | None => None,
@@ -501,7 +504,9 @@ impl RunningTools {
                 let (id, input, judged) = (&*call.id, &call.input, &permit.touches);
                 let run_id = &*call.run_id;
                 let call = ToolCall { id, input, judged, run_id, cancel: &cancel };
+                faults::point("call starts");
                 let end = permit.tool.run(call).await;
+                faults::point("call ended");
                 (number, end)
             });
         }

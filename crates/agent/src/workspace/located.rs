@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hookwright_process::faults;
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
@@ -179,8 +180,12 @@ fn replace_in(folder: &OwnedFd, name: &OsStr, bytes: &[u8], path: &Path) -> Resu
         access.map_err(problem)?;
     }
     let (unfinished, file) = create_beside(folder, old.is_some()).map_err(problem)?;
-    let written = fill(file, bytes, old.as_ref())
-        .and_then(|()| Ok(rustix::fs::renameat(folder, &*unfinished, folder, name)?));
+    let written = fill(file, bytes, old.as_ref()).and_then(|()| {
+        faults::point("file is replaced");
+        rustix::fs::renameat(folder, &*unfinished, folder, name)?;
+        faults::point("file replaced");
+        Ok(())
+    });
     written.map_err(|source| {
         let _ = rustix::fs::unlinkat(folder, &*unfinished, AtFlags::empty());
         PathError::writing(path, source)

@@ -550,7 +550,7 @@ fn essence(event: &RunEvent) -> String {
 }
 
 /// All files below a folder.
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()

@@ -8,12 +8,16 @@
 //! | `queue`, `queue-of-tasks`, `queue-at-once` | sessions that share a queue |
 //! | `ends` | a session that is interrupted at each point, and killed between |
 //! | `orphans` | agents that outlive their session and call `task done`, which a hook blocks |
+//! | `agent` | a session of the built-in agent, which is continued |
+//! | `agent-in-pipeline` | a loop with the built-in agent |
 //!
 //! ```text
 //! cargo test -p hookwright --features faults --test faults -- --kills 500 --seed 1 --only queue
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to people")]
 
+mod built_in;
+mod built_in_checker;
 mod checker;
 mod defect;
 mod ends;
@@ -105,6 +109,9 @@ struct Part {
 enum Plan {
     /// At each point and once more anywhere, then at random moments.
     Points,
+    /// The same, but first at the points of each name, and some of the kills are kept for random moments:
+    /// most points of the built-in agent are entries of its journal.
+    Names,
     /// At the points around a question.
     Asking,
     /// Interrupted at each point, then interrupted or killed at any.
@@ -113,14 +120,16 @@ enum Plan {
     Moments,
 }
 
-const PARTS: [Part; 7] = [
-    Part { name: "whole", share: 42, lead: Life::lead, plan: Plan::Points },
+const PARTS: [Part; 9] = [
+    Part { name: "whole", share: 30, lead: Life::lead, plan: Plan::Points },
     Part { name: "asking", share: 2, lead: Life::lead, plan: Plan::Asking },
-    Part { name: "queue", share: 14, lead: shared::issues_in_turns, plan: Plan::Points },
-    Part { name: "queue-of-tasks", share: 14, lead: shared::tasks_in_turns, plan: Plan::Points },
-    Part { name: "queue-at-once", share: 8, lead: shared::at_once, plan: Plan::Moments },
-    Part { name: "ends", share: 8, lead: ends::lead, plan: Plan::Interrupts },
-    Part { name: "orphans", share: 12, lead: orphans::lead, plan: Plan::Points },
+    Part { name: "queue", share: 12, lead: shared::issues_in_turns, plan: Plan::Points },
+    Part { name: "queue-of-tasks", share: 12, lead: shared::tasks_in_turns, plan: Plan::Points },
+    Part { name: "queue-at-once", share: 6, lead: shared::at_once, plan: Plan::Moments },
+    Part { name: "ends", share: 6, lead: ends::lead, plan: Plan::Interrupts },
+    Part { name: "orphans", share: 10, lead: orphans::lead, plan: Plan::Points },
+    Part { name: "agent", share: 14, lead: built_in::alone, plan: Plan::Names },
+    Part { name: "agent-in-pipeline", share: 8, lead: built_in::in_loop, plan: Plan::Names },
 ];
 
 /// One running part.
@@ -131,6 +140,8 @@ struct Campaign {
     seed: u64,
     /// Points that a session without kills passes.
     points: u64,
+    /// Kills at points with names, before all others.
+    named: Vec<Kill>,
     /// Duration of such a session.
     length: Duration,
     sum: Mutex<Sum>,
@@ -189,8 +200,12 @@ impl Campaign {
             println!("{count:6} {name}");
         }
         let points = match part.plan {
-            Plan::Points | Plan::Interrupts => calm.points.values().sum(),
+            Plan::Points | Plan::Names | Plan::Interrupts => calm.points.values().sum(),
             Plan::Asking | Plan::Moments => 0,
+        };
+        let named = match part.plan {
+            Plan::Names => at_names(&calm.points),
+            _ => Vec::new(),
         };
         println!("{points:6} points in a session of {:?} without faults", calm.first);
         let campaign = Self {
@@ -199,6 +214,7 @@ impl Campaign {
             kills,
             seed,
             points,
+            named,
             // Concurrent sessions have no first process.
             length: calm.first.max(Duration::from_millis(400)),
             sum: Mutex::default(),
@@ -232,7 +248,7 @@ impl Campaign {
                 }
             });
         }
-        let every = self.every();
+        let every = self.every() - self.named();
         let mut sum = self.sum.into_inner().expect("no worker panicked");
         (sum.took, sum.points, sum.covered) = (began.elapsed(), self.points, every);
         println!("\n{}, seed {}", self.part.name, self.seed);
@@ -243,7 +259,17 @@ impl Campaign {
 
     /// The number of lives for the points: one for each, if the number of kills allows it.
     fn every(&self) -> u64 {
-        self.points.min(self.kills)
+        match self.part.plan {
+            // Such a life has one or two kills.
+            Plan::Names => {
+                self.named() + self.points.min(self.kills.saturating_sub(self.named()) / 2)
+            }
+            _ => self.points.min(self.kills),
+        }
+    }
+
+    fn named(&self) -> u64 {
+        self.named.len() as u64
     }
 
     /// Runs one more life; false when it is enough.
@@ -268,7 +294,11 @@ impl Campaign {
     /// killed at random moments several times.
     fn kills_of(&self, number: u64) -> Vec<Kill> {
         let mut random = Random((self.seed << 32) ^ number);
-        let every = self.every();
+        let first = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        if let Some(kill) = self.named.get(first) {
+            return vec![*kill, Kill::AtPoint(random.below(self.points) + 1)];
+        }
+        let (number, every) = (number - self.named(), self.every() - self.named());
         if number <= every {
             // Spread over all points if there are too few kills for each.
             let point = (number * self.points).div_ceil(every.max(1));
@@ -314,6 +344,17 @@ impl Campaign {
             println!("{} sessions, {} kills", sum.lives, sum.kills);
         }
     }
+}
+
+/// A kill when a point of each name is passed first, and one in the middle.
+fn at_names(points: &BTreeMap<String, u64>) -> Vec<Kill> {
+    let kills = points.iter().flat_map(|(name, times)| {
+        // For the rest of the program, which is short: kills are copied.
+        let name: &'static str = name.clone().leak();
+        let middle = (*times > 1).then(|| Kill::AtName(name, times.div_ceil(2)));
+        std::iter::once(Kill::AtName(name, 1)).chain(middle)
+    });
+    kills.collect()
 }
 
 /// Pseudorandom numbers, the same for the same seed.
