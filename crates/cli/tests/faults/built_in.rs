@@ -95,6 +95,7 @@ impl Workplace {
             AgentUse::Alone => &[("hookwright.yaml", ALONE)],
             AgentUse::InLoop => &[("loop.yaml", IN_LOOP)],
         });
+        fs::write(ground.outside().join("mcp-server"), MCP_SERVER).expect("written");
         let hooks = HOOKS.replace("@OUTSIDE@", &ground.outside().to_string_lossy());
         let file = ground.project().join(match how {
             AgentUse::Alone => "hookwright.yaml",
@@ -201,7 +202,7 @@ fn text(text: &str) -> Value {
 }
 
 /// Calls one after the other and at once, one that a hook denies, one about which is asked, a subagent,
-/// and alone a compaction.
+/// and alone a tool of a server and a compaction.
 fn script(how: AgentUse, outside: &str) -> Value {
     let bash = |name| bash(name, outside);
     let write = json!({ "type": "tool_use", "name": "write",
@@ -220,6 +221,9 @@ fn script(how: AgentUse, outside: &str) -> Value {
         json!({ "content": [task, bash("beside")], "usage": usage }),
     ];
     if how == AgentUse::Alone {
+        let call =
+            json!({ "type": "tool_use", "name": "mcp__files__echo", "input": { "text": "hi" } });
+        round.insert(2, json!({ "content": [call] }));
         round.push(text("A summary of what was done."));
     }
     round.push(json!({ "content": [bash("last")] }));
@@ -231,7 +235,13 @@ fn script(how: AgentUse, outside: &str) -> Value {
     json!({ "turns": turns, "conversations": [subagent] })
 }
 
-const ALONE: &str = "permissions: {allow: [bash, task]}\n";
+const ALONE: &str = "
+permissions: {allow: [bash, task, mcp__files__echo]}
+mcp_servers: {files: {command: bash, args: ['@OUTSIDE@/mcp-server', leaves-processes]}}
+";
+
+/// An MCP server; what it starts outlives it.
+const MCP_SERVER: &str = include_str!("../../../agent/tests/mcp_server.sh");
 
 const IN_LOOP: &str = "
 name: campaign

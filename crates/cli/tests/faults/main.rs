@@ -262,7 +262,7 @@ impl Campaign {
         match self.part.plan {
             // Such a life has one or two kills.
             Plan::Names => {
-                self.named() + self.points.min(self.kills.saturating_sub(self.named()) / 2)
+                self.named() + self.points.min(self.kills.saturating_sub(self.named()) / 3)
             }
             _ => self.points.min(self.kills),
         }

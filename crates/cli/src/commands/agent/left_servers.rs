@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hookwright_agent::limits::MCP_KILL_GRACE;
-use hookwright_process::{Leader, end_run};
+use hookwright_process::{Leader, end_run, faults};
 use serde::{Deserialize, Serialize};
 
 /// Files that one start looks at. There are no more unless many sessions were killed.
@@ -50,7 +50,9 @@ impl LeftServers {
         let runs = RecordedRuns { pid: us.pid, start_time, boot_id, run_ids };
         let path = self.folder.join(format!("{session_id}.json"));
         fs::create_dir_all(&self.folder).ok()?;
+        faults::point("servers are recorded");
         fs::write(&path, serde_json::to_string(&runs).ok()?).ok()?;
+        faults::point("servers recorded");
         Some(ServerRecord { path })
     }
 
@@ -67,6 +69,7 @@ impl LeftServers {
                 Some(runs) if runs.owner_runs() => continue,
                 // Process ids of another boot mean nothing.
                 Some(runs) if runs.is_of_this_boot() => {
+                    faults::point("left servers are ended");
                     for run_id in &runs.run_ids {
                         end_run(run_id, MCP_KILL_GRACE).await;
                     }
@@ -94,6 +97,7 @@ impl RecordedRuns {
 impl ServerRecord {
     /// Nothing is left.
     pub(super) fn remove(self) {
+        faults::point("servers ended");
         let _ = fs::remove_file(self.path);
     }
 }
