@@ -105,6 +105,9 @@ pub struct Firing {
     /// The host rebuilds the event's data when it resumes the firing. The data are then journalled
     /// only if a hook matches, since that hook must read the same data again.
     pub remakes_data: bool,
+    /// If no hook matches and nothing else has to be kept, the firing is not recorded: it had no
+    /// effect. For hosts that fire many events to which few hooks listen.
+    pub skips_unheard: bool,
 }
 
 /// Receives run events, after the journal has them. It is called between the steps of a firing, so

@@ -197,6 +197,7 @@ impl PromptedSession {
             session: Some(self.recorder.session.clone()),
             key: Some(key.to_string()),
             remakes_data: true,
+            skips_unheard: true,
             ..Firing::default()
         };
         let decision = engine.fire(event, firing).await.decision;

@@ -173,7 +173,7 @@ fn a_killed_turn_is_repeated_with_new_keys_and_what_it_left_is_ended() {
     let bench = LoopBench::new(
         &[bash("echo $$ > pid; touch started; sleep 1000"), text("done")],
         "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: go\nmax_iterations: 1\n\
-         hooks: {tool:pre_execute: [{command: 'true'}]}\n",
+         hooks: {tool:pre_execute: [{command: 'true'}], llm:pre_request: [{command: 'true'}]}\n",
     );
     let mut command = bench.sandbox.command(&["run", "loop.yaml", "--session", "s"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -244,6 +244,10 @@ impl Driver {
                 HookStep::Finished(decision) => self.decision = Some(decision),
             }
         }
+        let is_quiet = self.decision.as_deref() == Some(&Decision::default());
+        if self.firing.skips_unheard && is_quiet && self.dispatch.hooks().is_empty() {
+            unwritten.forget_unheard();
+        }
         // A journal error matters only before an effect; this one has happened.
         let _ = self.write(&mut unwritten).await;
     }
@@ -432,6 +436,21 @@ fn numbers_of(hooks: &[Arc<Hook>]) -> HashMap<String, usize> {
 struct Unwritten {
     kinds: Vec<RunEventKind>,
     keepsakes: Vec<Keepsake>,
+}
+
+impl Unwritten {
+    /// Drops the records of a firing that no hook heard, unless something else belongs to them.
+    fn forget_unheard(&mut self) {
+        let is_of_firing = |kind: &RunEventKind| {
+            matches!(
+                kind,
+                RunEventKind::Firing(FiringEvent::Fired { .. } | FiringEvent::Decided { .. })
+            )
+        };
+        if self.kinds.iter().all(is_of_firing) {
+            self.kinds.clear();
+        }
+    }
 }
 
 fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {

@@ -56,6 +56,23 @@ async fn the_journal_has_every_step_before_its_effect_starts() {
         RunEventKind::Firing(FiringEvent::HookOutput { text, .. }) if text == "hi\n")));
 }
 
+#[tokio::test]
+async fn a_firing_without_hooks_is_not_recorded_if_its_host_wants_that() {
+    let journal = Arc::new(InMemoryJournal::default());
+    let ports = Ports { journal: Arc::clone(&journal) as Arc<dyn Journal>, ..Ports::default() };
+    let host = Host::with("hooks: {tool:pre_execute:bash: [{command: 'true'}]}", ports, &[]);
+    let recorded = async |tool: &str, skips_unheard: bool| {
+        let before = journal.events().len();
+        let firing = Firing { session: Some("s".into()), skips_unheard, ..Firing::default() };
+        host.engine.fire(event("tool:pre_execute", json!({ "tool_name": tool })), firing).await;
+        journal.events().len() - before
+    };
+    assert_eq!(recorded("read", false).await, 2);
+    assert_eq!(recorded("read", true).await, 0);
+    // A hook that is woken is recorded, as always.
+    assert!(recorded("bash", true).await > 2);
+}
+
 struct FullDisk;
 
 impl Journal for FullDisk {

@@ -84,6 +84,7 @@ impl FiredInTurn {
             no_approver: !self.is_host,
             key: Some(key.to_string()),
             remakes_data: true,
+            skips_unheard: true,
             ..Firing::default()
         };
         let firing = self.engine.fire(Event::new(event, data), firing);
