@@ -209,7 +209,7 @@ fn permission_of(verdict: &Verdict) -> PlannedPermission {
     }
 }
 
-/// The reason of a deny that stands for a rewrite.
+/// The reason of a deny that replaces a rewrite.
 fn instead(input: &Value) -> String {
     let input = input.to_string();
     match input.len() <= SHOWN_INPUT_BYTES_MAX {

@@ -8,8 +8,8 @@
 //!
 //! The first delivery creates a file and holds a lock on it until it has written its reply there. A
 //! file is used for [`REPEATED_WITHIN`] and then removed by the next call. Like the other files of the
-//! user's state folder it is as safe as the user's account: whoever can write there can also write
-//! the trust file.
+//! user's state folder it is as safe as the user's account: a program that can write
+//! there can also write the trust file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
