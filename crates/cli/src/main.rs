@@ -8,6 +8,7 @@
 //! | [`templates`] | hooks to start with |
 //! | [`interrupts`] | Ctrl-C and similar signals while hooks run |
 //! | [`runner`] | runs a session in a project |
+//! | [`installed_agent`] | the program of a host on this machine, and its version |
 //! | [`env_file`] | the file that Claude Code's hooks append to |
 //! | [`start_environment`] | the environment in which a person started the calling agent |
 //! | [`user_folders`] | where the user's hooks, trust and sessions are stored |
@@ -41,6 +42,8 @@ mod faults;
 mod file_lock;
 mod hook_switches;
 mod host;
+#[expect(dead_code, reason = "`connect` is its first reader")]
+mod installed_agent;
 mod interrupts;
 mod known_session;
 mod known_work;

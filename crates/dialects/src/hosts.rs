@@ -22,6 +22,7 @@
 //! | `settings_calls` | entries of settings that call us |
 //! | `connection` | the same for `check` and `run` |
 //! | `host_file` | the files that make a host call us |
+//! | `program` | a host's own program: its name, its package, which version was measured |
 //!
 //! Each host is one line of [`all`]. A system whose files we read is something else (`formats.rs`);
 //! a host with such files shares its event names with them.
@@ -41,6 +42,7 @@ pub mod opencode;
 mod patch;
 mod payload;
 mod plan;
+mod program;
 pub mod qwen;
 mod settings_calls;
 mod tool_fields;
@@ -62,6 +64,7 @@ use crate::{Location, Whereabouts};
 pub use capability::{Capability, Deny, Inject, Rewrite, capability_table, host_matrix};
 pub use connection::{Connection, connections};
 pub use host_file::HostFile;
+pub use program::{HostProgram, ProgramVersion};
 
 /// An agent that runs our hooks. Every function is pure; `cli` does the IO.
 pub trait Host: fmt::Debug + Sync {
@@ -76,6 +79,9 @@ pub trait Host: fmt::Debug + Sync {
 
     /// The documentation page about its setup.
     fn page(&self) -> &'static str;
+
+    /// Its own program.
+    fn program(&self) -> HostProgram;
 
     /// Parses what it sends on standard input.
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall>;

@@ -17,7 +17,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName, EventSpec};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 use crate::claude::{self, SYSTEM};
 
 /// Claude Code.
@@ -39,6 +42,15 @@ impl Host for ClaudeHost {
 
     fn page(&self) -> &'static str {
         "docs/claude-code.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "claude",
+            package: "@anthropic-ai/claude-code",
+            measured: ProgramVersion::new(2, 1, 295),
+            missing_before: Some("it runs the tool if a hook's program is missing or crashes"),
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {

@@ -16,7 +16,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 
 /// Codex.
 #[derive(Debug)]
@@ -37,6 +40,15 @@ impl Host for CodexHost {
 
     fn page(&self) -> &'static str {
         "docs/codex.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "codex",
+            package: "@openai/codex",
+            measured: ProgramVersion::new(0, 166, 0),
+            missing_before: None,
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {

@@ -16,7 +16,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 
 /// Droid.
 #[derive(Debug)]
@@ -37,6 +40,15 @@ impl Host for DroidHost {
 
     fn page(&self) -> &'static str {
         "docs/droid.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "droid",
+            package: "droid",
+            measured: ProgramVersion::new(0, 215, 0),
+            missing_before: None,
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {

@@ -16,7 +16,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 
 /// Gemini CLI.
 #[derive(Debug)]
@@ -37,6 +40,15 @@ impl Host for GeminiHost {
 
     fn page(&self) -> &'static str {
         "docs/gemini.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "gemini",
+            package: "@google/gemini-cli",
+            measured: ProgramVersion::new(0, 61, 0),
+            missing_before: None,
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {

@@ -16,7 +16,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 
 /// opencode.
 #[derive(Debug)]
@@ -37,6 +40,15 @@ impl Host for OpencodeHost {
 
     fn page(&self) -> &'static str {
         "docs/opencode.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "opencode",
+            package: "opencode-ai",
+            measured: ProgramVersion::new(1, 18, 33),
+            missing_before: None,
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {

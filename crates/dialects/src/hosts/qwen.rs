@@ -16,7 +16,10 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
-use super::{Capability, Host, HostAgent, HostCall, HostFile, HostReply, UnreadableCall};
+use super::{
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
+    UnreadableCall,
+};
 
 /// Qwen Code.
 #[derive(Debug)]
@@ -37,6 +40,15 @@ impl Host for QwenHost {
 
     fn page(&self) -> &'static str {
         "docs/qwen.md"
+    }
+
+    fn program(&self) -> HostProgram {
+        HostProgram {
+            name: "qwen",
+            package: "@qwen-code/qwen-code",
+            measured: ProgramVersion::new(0, 24, 4),
+            missing_before: None,
+        }
     }
 
     fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
