@@ -1,4 +1,4 @@
-//! Everything that can be wrong, in words for people: heading, place, help and exit code.
+//! Every error that a user can see: heading, place, help and exit code.
 //!
 //! Libraries return facts; the advice is written here, once, and every variant is matched, so that
 //! a new one makes the compiler ask what a person should do about it. Each area that commands deal
@@ -46,71 +46,71 @@ use crate::unasked::{self, Asker, Unasked};
 /// What ends a command before it has done its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Two files of which only one can be meant.
+    /// The folder has two files that could both be the configuration.
     MoreThanOneFile { folder: PathBuf, names: Vec<&'static str> },
-    /// A pipe, socket or device where a configuration is looked for.
+    /// The path of a configuration is a pipe, a socket or a device.
     NotAFile { path: PathBuf },
-    /// HOME leads nowhere, so the user's own hooks cannot be found.
+    /// `HOME` is not an absolute path, so the user's own hooks cannot be found.
     HomeNotAbsolute { home: PathBuf },
-    /// `--dialect` without a file that it is about.
+    /// `--dialect` without `--config`.
     DialectOfNoFile { dialect: String },
-    /// A file that is native already, or of no known format.
+    /// The file is already native, or its format is unknown.
     NothingToImport { file: PathBuf },
-    /// `init` never overwrites.
+    /// `init` does not overwrite an existing file.
     FileIsThere { name: &'static str },
-    /// A file of ours cannot be written.
+    /// `init` cannot write its file.
     CannotCreate { path: PathBuf, cause: io::Error },
     /// The terminal cannot be read.
     CannotAsk { cause: io::Error },
-    /// No template is called like that.
+    /// There is no template of this name.
     UnknownTemplate { name: String, nearest: Option<&'static str> },
-    /// What an agent sends to `hook` is no event.
+    /// The agent's input to `hook` is not an event.
     NoEventOfAgent { agent: &'static str, cause: String },
-    /// The system does not let us wait for anything.
+    /// The async runtime cannot start.
     NoRuntime { cause: io::Error },
-    /// `--cwd` names no folder that we can use.
+    /// The folder of `--cwd` cannot be used.
     NoSuchFolder { folder: PathBuf, cause: io::Error },
-    /// The folder we were started in is gone or closed to us.
+    /// The working directory was deleted or is not accessible.
     NoWorkingDirectory { cause: io::Error },
-    /// No event is called like that.
+    /// There is no event of this name.
     UnknownEvent { name: String, nearest: Option<&'static str> },
-    /// An event of the open namespace, about which the table says nothing.
+    /// An event of an open namespace, which the table does not describe.
     UnlistedEvent { name: String },
     /// Standard output cannot be written to.
     CannotWrite { cause: io::Error },
-    /// Nobody knows where the user's state is kept.
+    /// Neither `XDG_STATE_HOME` nor `HOME` says where the user's state is.
     NoStateFolder,
     /// The store cannot be used.
     Store(StoreError),
-    /// A file was not edited.
+    /// A file cannot be edited.
     Edit(EditFailure),
-    /// A file is not replaced by a native one.
+    /// `import --replace` cannot replace the file.
     Import(ImportFailure),
-    /// What is trusted cannot be read or changed.
+    /// The trust file cannot be read or changed.
     Trust(TrustError),
-    /// Files that are not trusted, and no terminal.
+    /// Some files are not trusted, and there is no terminal to ask on.
     NobodyToAsk { places: Vec<PathBuf> },
-    /// Files were to be trusted inside a session or a hook.
+    /// `trust` was called inside a session or a hook.
     TrustFromInside,
-    /// `--data` is no data of an event.
+    /// `--data` is not the data of an event.
     Data(DataFailure),
-    /// Hooks cannot be tested.
+    /// Test cases cannot run.
     Test(TestFailure),
     /// The built-in agent cannot start.
     Agent(AgentFailure),
-    /// Something is wrong with a session.
+    /// A session cannot be used as asked.
     Session(SessionFailure),
-    /// Something is wrong with what waits for a person.
+    /// A question cannot be answered or found.
     Approval(ApprovalFailure),
     /// A piece of work cannot be used.
     Work(WorkFailure),
-    /// Something is wrong with a task.
+    /// A task cannot be used as asked.
     Task(TaskFailure),
     /// The page of sessions cannot be served.
     Serve(ServeError),
 }
 
-/// What a person is told about a [`Failure`].
+/// The text of a [`Failure`] for people.
 pub(crate) struct Message {
     pub(crate) heading: String,
     pub(crate) place: Option<String>,
@@ -118,7 +118,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The same as an agent and its user read it.
+    /// The same in one line, for agents.
     pub(crate) fn in_one_line(&self) -> String {
         let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
         format!("{place}{} ({})", self.heading, self.help)
@@ -126,7 +126,7 @@ impl Message {
 }
 
 impl Failure {
-    /// The exit code it leads to.
+    /// Its exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::NoEventOfAgent { .. } => {
@@ -165,7 +165,7 @@ impl Failure {
         }
     }
 
-    /// Whether there may be guards that we could not read. Then whatever can be blocked is.
+    /// Whether guards may exist that could not be read. Then everything that can be blocked is blocked.
     pub(crate) fn is_about_configuration(&self) -> bool {
         matches!(
             self,
@@ -176,7 +176,7 @@ impl Failure {
         )
     }
 
-    /// What a person is told.
+    /// The text for people.
     pub(crate) fn message(&self) -> Message {
         match self {
             Failure::NotAFile { path } => Message {

@@ -1,4 +1,4 @@
-//! What can be wrong with sessions, and what a person can do about it.
+//! Errors about sessions, and what the user can do about them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use hookwright_pipeline::session::SessionError;
 use super::storage::{of_folder, of_store};
 use super::{Failure, Message};
 
-/// Sessions that an error names.
+/// How many sessions an error names at most.
 pub(crate) const CANDIDATES_MAX: usize = 5;
 
-/// What keeps a command from starting, finding, resuming, ending or removing a session.
+/// Why a session cannot be started, found, resumed, ended or deleted.
 #[derive(Debug)]
 pub(crate) enum SessionFailure {
     /// A session's journal cannot be used.
     History(HistoryError),
-    /// No session can be called like that.
+    /// The text is not a valid session name.
     Name(SessionNameError),
     /// A session that is completed has this name.
     Taken { name: String },
-    /// Files of a session that nothing is recorded of.
+    /// The folder has files of a session that the store does not know.
     FolderTaken { name: String, folder: PathBuf },
-    /// A session's folder cannot be made, so nothing was started.
+    /// The session's folder cannot be created, so nothing was started.
     Folder(FolderError),
     /// A session that is not completed has this name.
     Unfinished { name: String, status: SessionStatus },
@@ -35,39 +35,39 @@ pub(crate) enum SessionFailure {
     Runs { name: String, pid: u32 },
     /// No session has this name.
     Unknown { name: String },
-    /// More than one session can be meant.
+    /// Several sessions match the text.
     Ambiguous { text: String, names: Vec<String> },
-    /// No session is named, and the project has none that the command could be about.
+    /// The user named no session, and the project has none for this command.
     NoneToChoose { command: &'static str, which: &'static str },
-    /// No session is named, and the command could be about several.
+    /// The user named no session, and the project has several for this command.
     SeveralToChoose { command: &'static str, which: &'static str, names: Vec<String> },
-    /// A session without the configuration that it began with.
+    /// The store has no copy of the session's configuration.
     NothingKept { name: String },
-    /// A session that a hook has started shall be resumed, or ended, by itself.
+    /// A hook started this session, so it is resumed and ended with its parent only.
     OfHook { name: String, command: &'static str, origin: String, is_completed: bool },
-    /// A session of the built-in agent shall be resumed as one of a loop or pipeline.
+    /// `resume` was called for a session of the built-in agent.
     OfAgent { name: String },
-    /// A session could not go on.
+    /// The session could not continue.
     Broken(SessionError),
     /// This project has no session.
     NoneYet { project: PathBuf },
-    /// Nobody runs the session that shall be ended.
+    /// `stop` was called for a session that no process runs.
     NotRunning { name: String, status: SessionStatus },
     /// Another machine runs the session.
     Elsewhere { name: String, pid: u32, host: String },
-    /// A process that we may not send signals to runs the session.
+    /// Another user's process runs the session.
     OfOthers { name: String, pid: u32 },
-    /// A session that shall end has not ended in time.
+    /// The session did not end in time after `stop`.
     StillRuns { name: String, pid: u32, waited: Duration },
-    /// A session has no such iteration.
+    /// The session has no such iteration.
     NoIteration { name: String, what: String },
-    /// Several stages of a session have such an iteration.
+    /// Several stages of the session have such an iteration.
     SeveralStages { what: String, stages: Vec<String> },
-    /// A session has no such stage.
+    /// The session has no such stage.
     UnknownStage { name: String, stage: String, stages: Vec<String> },
-    /// What a session's folder holds cannot be read.
+    /// A file in the session's folder cannot be read.
     Unreadable(FolderError),
-    /// A session's folder cannot be removed.
+    /// The session's folder cannot be deleted.
     FolderStays { name: String, cause: FolderError },
 }
 
@@ -78,7 +78,7 @@ impl From<SessionFailure> for Failure {
 }
 
 impl SessionFailure {
-    /// What a person is told.
+    /// The text for people.
     pub(super) fn message(&self) -> Message {
         match self {
             SessionFailure::History(HistoryError::Store(error)) => of_store(error),

@@ -94,7 +94,7 @@ fn on_cancel_the_whole_tree_is_gone_before_it_returns() {
 fn assert_gone(bench: &Bench) {
     let pid = bench.text("pid");
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    // Whoever adopted it may not have collected it yet.
+    // The process that adopted it may not have reaped it yet.
     let state = stat.ok().and_then(|stat| stat.rsplit(") ").next().map(|rest| rest.chars().next()));
     assert!(matches!(state.flatten(), None | Some('Z')), "{pid} is {state:?}");
 }
