@@ -98,6 +98,11 @@ impl SessionJournal {
         &self.store
     }
 
+    /// The session's lease.
+    pub(crate) fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
     /// The session's project.
     pub(crate) fn project(&self) -> &str {
         &self.key.project

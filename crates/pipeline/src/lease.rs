@@ -5,7 +5,7 @@
 
 use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
-use hookwright_store::{Acquired, Fence, Held, Store, StoreError};
+use hookwright_store::{Acquired, DeadLease, Fence, Held, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
@@ -119,6 +119,16 @@ pub fn holder(store: &dyn Store, lease: &str) -> Result<Option<LeaseOwner>, Stor
     let held = store.holder(lease)?;
     let holder = held.and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
     Ok(holder.filter(LeaseOwner::may_run))
+}
+
+/// A lease whose holder does not run any more, or that is free; `None` if the holder may run.
+pub fn dead(store: &dyn Store, lease: &str) -> Result<Option<DeadLease>, StoreError> {
+    let held = store.holder(lease)?;
+    let holder =
+        held.as_ref().and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
+    let may_run = holder.is_some_and(|holder| holder.may_run());
+    let token = held.map(|held| held.token);
+    Ok((!may_run).then(|| DeadLease { lease: lease.to_owned(), token }))
 }
 
 /// Takes a lease for this process.

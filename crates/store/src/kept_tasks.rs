@@ -7,6 +7,7 @@
 //!
 //! A task is never removed. Tasks that will not be done are cancelled.
 
+mod claim_note;
 mod error;
 mod lanes;
 mod list;
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState, USUAL};
 
-use crate::{Commit, Expect, Expected, Filter, Kind, Put, Record, RecordKey};
+use crate::{Commit, Expect, Expected, Fence, Filter, Kind, Put, Record, RecordKey};
 use crate::{Store, StoreError, limits, records};
 
+use claim_note::ClaimNote;
 pub use error::TaskError;
 pub use list::TaskList;
 use rules::{check_priority, checked_content};
@@ -82,13 +84,38 @@ pub struct TaskChange {
     pub session: Option<String>,
 }
 
-/// Result of [`KeptTasks::claim`].
+/// The claim of a session that wants a task.
+#[derive(Clone, Copy)]
+pub struct TaskClaim<'a> {
+    /// The session.
+    pub session: &'a str,
+    /// The lease under which it acts.
+    pub fence: Option<&'a Fence>,
+    /// Ids of tasks to pass over.
+    pub skip: &'a [String],
+    /// The lease of another session that no process runs any more; `None` if one may run it.
+    pub dead: &'a dyn Fn(&str) -> Result<Option<DeadLease>, StoreError>,
+    /// The time of the claim.
+    pub now_ms: i64,
+}
+
+/// The lease of a session that no process runs. As soon as a process takes it, tasks of that session
+/// cannot be claimed by others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// The task now belongs to the session.
-    Claimed(KeptTask),
-    /// The task is not open any more; its state and session say why.
-    Taken(KeptTask),
+pub struct DeadLease {
+    /// The lease's name.
+    pub lease: String,
+    /// The dead holder's token; `None` if the lease is free.
+    pub token: Option<u64>,
+}
+
+/// Result of [`KeptTasks::claim_next`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedTask {
+    /// The task, which now belongs to the session.
+    pub kept: KeptTask,
+    /// The dead session that worked on it before.
+    pub left_by: Option<String>,
 }
 
 /// Name and status of the list's own record. No task id looks like it.
@@ -177,24 +204,6 @@ impl KeptTasks {
         }
         list.sort();
         Ok(list)
-    }
-
-    /// Assigns an open task to a session. Succeeds also if the task is already the session's.
-    pub fn claim(&self, id: TaskId, session: &str, now_ms: i64) -> Result<Claim, TaskError> {
-        let mut is_claimed = false;
-        let kept = self.change(id, |task| {
-            let is_open = task.state == TaskState::Open;
-            is_claimed = is_open
-                || (task.state == TaskState::InProgress
-                    && task.session.as_deref() == Some(session));
-            if is_open {
-                task.set_state(TaskState::InProgress);
-                task.session = Some(session.to_owned());
-                task.updated_ms = now_ms;
-            }
-            is_open
-        })?;
-        Ok(if is_claimed { Claim::Claimed(kept) } else { Claim::Taken(kept) })
     }
 
     /// Assigns a task to a session, whichever session had it. `false` if the task has changed since
@@ -366,9 +375,13 @@ impl KeptTasks {
 }
 
 fn read(record: &Record) -> Result<KeptTask, TaskError> {
-    let task = serde_json::from_str(&record.value).map_err(|cause| TaskError::Unreadable {
-        id: record.key.name.clone(),
-        cause: cause.to_string(),
-    })?;
+    let unreadable = |cause: String| TaskError::Unreadable { id: record.key.name.clone(), cause };
+    let mut task: Task =
+        serde_json::from_str(&record.value).map_err(|cause| unreadable(cause.to_string()))?;
+    if let Some(text) = &record.claim_note {
+        let note =
+            ClaimNote::parse(text).ok_or_else(|| unreadable(format!("its claim is `{text}`")))?;
+        note.apply(&mut task);
+    }
     Ok(KeptTask { task, version: record.version })
 }

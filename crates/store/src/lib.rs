@@ -27,6 +27,7 @@
 
 #![warn(missing_docs)]
 
+mod claim;
 mod commit;
 mod error;
 mod journal;
@@ -45,10 +46,14 @@ mod store;
 #[cfg(feature = "testing")]
 mod watched;
 
+pub use claim::{ClaimLane, ClaimLease, ClaimRequest, ClaimedRecord, LeaseState};
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expect, Expected, Fence, Put};
 pub use error::StoreError;
 pub use journal::{Entry, JournalKey};
-pub use kept_tasks::{Claim, KeptTask, KeptTasks, NewTask, TaskChange, TaskError, TaskList};
+pub use kept_tasks::{
+    ClaimedTask, DeadLease, KeptTask, KeptTasks, NewTask, TaskChange, TaskClaim, TaskError,
+    TaskList,
+};
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
 pub use location::{LocationError, StoreLocation};

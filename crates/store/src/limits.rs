@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Commit, StoreError};
+use crate::{ClaimRequest, Commit, StoreError};
 
 /// Bytes of one value, of an entry or a record: enough for the output that the engine keeps of a
 /// hook, both streams escaped as JSON in the worst case.
@@ -40,6 +40,24 @@ pub const STATUS_BYTES_MAX: usize = 64;
 
 /// Bytes of a lane's name, which contains a folder and a session.
 pub const LANE_BYTES_MAX: usize = 4 * 1024;
+
+/// Bytes of the note that a claimer writes.
+pub const CLAIM_NOTE_BYTES_MAX: usize = 16 * 1024;
+
+/// Lanes of one claim: one for each dead session that left work, and each is looked at.
+pub const CLAIM_LANES_MAX: usize = 1_000;
+
+/// Records that a claim passes over by name: no more than a project has unfinished tasks.
+pub const CLAIM_SKIPS_MAX: usize = UNFINISHED_TASKS_MAX;
+
+/// Labels of one claimer.
+pub const CLAIM_OFFERS_MAX: usize = 256;
+
+/// Waiting records that one transaction of a claim moves aside: other writers wait meanwhile.
+pub const MOVED_ASIDE_AT_ONCE: usize = 1_000;
+
+/// Names that one record waits for, and labels that it needs.
+pub const CONDITIONS_PER_RECORD_MAX: usize = 256;
 
 /// Statuses in one filter.
 pub const STATUSES_MAX: usize = 32;
@@ -130,8 +148,31 @@ pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
         for lane in put.queued.iter().map(|queued| &queued.lane).chain(moves) {
             check("bytes of a lane", lane.len(), LANE_BYTES_MAX)?;
         }
+        if let Some(queued) = &put.queued {
+            check_conditions(&queued.waits_for)?;
+            check_conditions(&queued.needs)?;
+        }
     }
     Ok(())
+}
+
+/// Checks a claim's sizes, without reading the store.
+pub(crate) fn check_claim(request: &ClaimRequest<'_>) -> Result<(), StoreError> {
+    check("lanes of one claim", request.lanes.len(), CLAIM_LANES_MAX)?;
+    check("records that a claim passes over", request.skip.len(), CLAIM_SKIPS_MAX)?;
+    check("labels of a claimer", request.offers.len(), CLAIM_OFFERS_MAX)?;
+    check("bytes of a claim's note", request.note.len(), CLAIM_NOTE_BYTES_MAX)?;
+    check("bytes of a status", request.status.len(), STATUS_BYTES_MAX)?;
+    check("bytes of a lane", request.to.map_or(0, str::len), LANE_BYTES_MAX)?;
+    match &request.lease {
+        Some(lease) => check_lease(lease.prefix, lease.holder),
+        None => Ok(()),
+    }
+}
+
+fn check_conditions(conditions: &[String]) -> Result<(), StoreError> {
+    check("conditions of one record", conditions.len(), CONDITIONS_PER_RECORD_MAX)?;
+    conditions.iter().try_for_each(|name| check("bytes of a name", name.len(), NAME_BYTES_MAX))
 }
 
 /// Checks the sizes of a lease's name and its holder's description.

@@ -54,6 +54,9 @@ pub struct Record {
     pub status: String,
     /// The stored text.
     pub value: String,
+    /// The text that a claimer wrote beside the value ([`Store::claim`](crate::Store::claim)), until
+    /// the next put.
+    pub claim_note: Option<String>,
 }
 
 /// Position of a record among all of its kind, oldest first.

@@ -4,6 +4,7 @@
 //! another. `open.rs` finds, creates and checks the file, `schema.rs` has its tables, `write.rs`
 //! commits, `read.rs` queries, `reclaim.rs` shrinks the file.
 
+mod claim;
 mod connection;
 mod failure;
 mod files;
@@ -24,13 +25,15 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
+use self::claim::ClaimStep;
 use self::failure::SqliteFailure;
 use self::files::Files;
 use self::last_commits::LastCommits;
 use self::write::Writer;
 use crate::{
-    Acquired, Commit, Committed, Durability, Entry, Filter, Heading, Held, JournalKey, Kind,
-    LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store, StoreError, limits,
+    Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Durability, Entry, Filter, Heading,
+    Held, JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store,
+    StoreError, limits,
 };
 
 /// A store in the file `store.sqlite3` of a folder, which has to be on a local file system. Any
@@ -140,6 +143,15 @@ impl SqliteStore {
         synced.map_err(|error| StoreError::Io { cause: error.to_string() })
     }
 
+    /// Makes the last commit as safe as requested.
+    fn make(&self, durability: Durability) -> Result<(), StoreError> {
+        if durability == Durability::Synced && !self.files.in_memory {
+            self.sync_log()?;
+            self.syncs.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     fn read<T>(
         &self,
         question: impl FnOnce(&Connection) -> Result<T, SqliteFailure>,
@@ -164,10 +176,7 @@ impl Store for SqliteStore {
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         limits::check_commit(commit)?;
         let committed = self.write(|writer| writer.commit(commit))?;
-        if commit.durability == Durability::Synced && !self.files.in_memory {
-            self.sync_log()?;
-            self.syncs.fetch_add(1, Ordering::Relaxed);
-        }
+        self.make(commit.durability)?;
         Ok(committed)
     }
 
@@ -217,6 +226,20 @@ impl Store for SqliteStore {
 
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
         self.read(|connection| read::queued(connection, prefix))
+    }
+
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError> {
+        limits::check_claim(request)?;
+        loop {
+            match self.write(|writer| writer.claim(request))? {
+                ClaimStep::Claimed(claimed) => {
+                    self.make(request.durability)?;
+                    return Ok(Some(*claimed));
+                }
+                ClaimStep::NothingReady => return Ok(None),
+                ClaimStep::MovedAside => {}
+            }
+        }
     }
 
     fn acquire(

@@ -1,8 +1,8 @@
 //! [`Store`]: the trait of all stores. The parts of a commit are in `commit.rs`.
 
 use crate::{
-    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
-    Reclaimed, Record, RecordKey, Rewrite, StoreError,
+    Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
+    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, StoreError,
 };
 
 /// Storage of sessions, their journals, waits and tasks. The crate's documentation has the
@@ -64,6 +64,13 @@ pub trait Store: Send + Sync {
 
     /// The number of records in all lanes with this prefix.
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError>;
+
+    /// Takes the first record that is ready, if there is one: chooses it, grants its lease and writes
+    /// its new state in one transaction.
+    ///
+    /// After [`StoreError::Fenced`] and [`StoreError::TooLarge`], nothing has changed. After
+    /// [`StoreError::Io`], a record may have been claimed; its status and note tell.
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError>;
 
     /// Takes a lease: granted if it is free, or if `instead_of` is the current holder's token
     /// because the caller has found that holder dead. Each grant has a new, higher token.

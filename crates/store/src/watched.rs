@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
-    Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
+    Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
+    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
 };
 
 /// A test's function that runs before each commit; an error prevents the commit.
@@ -135,6 +135,12 @@ impl Store for WatchedStore {
 
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
         self.behind.queued(prefix)
+    }
+
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError> {
+        let claimed = self.behind.claim(request)?;
+        self.records.fetch_add(usize::from(claimed.is_some()), Ordering::Relaxed);
+        Ok(claimed)
     }
 
     fn acquire(

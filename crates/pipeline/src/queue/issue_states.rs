@@ -305,7 +305,7 @@ fn place(record: &IssueRecord) -> Option<Queued> {
         IssueState::Active => format!("{}{}/", lanes_of_sessions(&record.folder), record.session),
         IssueState::Blocked | IssueState::Failed | IssueState::Done => return None,
     };
-    Some(Queued { lane, rank: i64::try_from(record.number).unwrap_or(i64::MAX) })
+    Some(Queued::at(lane, i64::try_from(record.number).unwrap_or(i64::MAX)))
 }
 
 /// The lane of issues that were begun and reopened. No folder has two slashes in a row.

@@ -9,12 +9,16 @@
 //! A task that waits for several others is in the lane of one of them. The commit that completes
 //! TAS-7 moves that lane to `open/`. When such a task's turn comes, it moves to the lane of the
 //! next unfinished task that it waits for. That commit expects the other task to be unchanged, so
-//! no task stays behind in the lane of a completed one.
+//! no task stays behind in the lane of a completed one. A claim does the same in its own transaction.
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 
-use super::{KeptTask, KeptTasks, TaskError, read};
-use crate::{Commit, Expect, Expected, Kind, LaneKey, LaneMove, Put, Queued, StoreError, limits};
+use super::claim_note::ClaimNote;
+use super::{ClaimedTask, DeadLease, KeptTask, KeptTasks, TaskClaim, TaskError, read};
+use crate::{
+    ClaimLane, ClaimRequest, ClaimedRecord, Commit, Durability, Expect, Expected, Kind, LaneKey,
+    LaneMove, LeaseState, Put, Queued, StoreError, limits,
+};
 
 const OPEN: &str = "open/";
 const AFTER: &str = "after/";
@@ -26,11 +30,17 @@ pub(super) fn place(task: &Task, waits_for: Option<TaskId>) -> Option<Queued> {
     let lane = match (task.state, &task.session, waits_for) {
         (TaskState::Open, _, None) => OPEN.to_owned(),
         (TaskState::Open, _, Some(other)) => lane_behind(other),
-        (TaskState::InProgress, Some(session), _) => format!("{BY}{session}/"),
+        (TaskState::InProgress, Some(session), _) => lane_of(session),
         (TaskState::InProgress, None, _) => return None,
         (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, ..) => return None,
     };
-    Some(Queued { lane, rank: rank(task) })
+    let waits_for = task.depends_on.iter().map(ToString::to_string).collect();
+    Some(Queued { waits_for, ..Queued::at(lane, rank(task)) })
+}
+
+/// The lane of tasks that a session works on.
+fn lane_of(session: &str) -> String {
+    format!("{BY}{session}/")
 }
 
 /// The lane that the end of this task moves to `open/`.
@@ -50,6 +60,52 @@ fn rank(task: &Task) -> i64 {
 }
 
 impl KeptTasks {
+    /// Takes the first task that can start now for a session: an open task, or one that a dead
+    /// session left. Choosing and taking it are one transaction.
+    pub fn claim_next(&self, claim: &TaskClaim<'_>) -> Result<Option<ClaimedTask>, TaskError> {
+        let own = lane_of(claim.session);
+        let mut left: Vec<(String, DeadLease)> = Vec::new();
+        for lane in self.lanes_of_sessions() {
+            let (lane, session) = lane?;
+            // Beyond the limit, the next claim finds them: the lanes before are empty then.
+            if left.len() + 2 < limits::CLAIM_LANES_MAX
+                && lane != own
+                && let Some(lease) = (claim.dead)(&session)?
+            {
+                left.push((lane, lease));
+            }
+        }
+        let open = ClaimLane { lane: OPEN, only_while: None, aside: Some(AFTER) };
+        let ours = ClaimLane { lane: &own, only_while: None, aside: None };
+        let theirs = left.iter().map(|(lane, DeadLease { lease, token })| ClaimLane {
+            lane,
+            only_while: Some(LeaseState { lease, token: *token }),
+            aside: None,
+        });
+        let lanes: Vec<ClaimLane<'_>> = [open, ours].into_iter().chain(theirs).collect();
+        let note = ClaimNote { session: claim.session.to_owned(), at_ms: claim.now_ms };
+        let claimed = self.store.claim(&ClaimRequest {
+            durability: Durability::Synced,
+            fence: claim.fence,
+            kind: Kind::Task,
+            project: &self.project,
+            lanes: &lanes,
+            done: TaskState::Completed.as_str(),
+            offers: &[],
+            skip: claim.skip,
+            status: TaskState::InProgress.as_str(),
+            to: Some(&own),
+            note: &note.to_json(),
+            lease: None,
+        })?;
+        let Some(ClaimedRecord { before, version, .. }) = claimed else { return Ok(None) };
+        let KeptTask { mut task, .. } = read(&before)?;
+        let is_begun = task.state == TaskState::InProgress;
+        let left_by = task.session.take().filter(|by| is_begun && by != claim.session);
+        note.apply(&mut task);
+        Ok(Some(ClaimedTask { kept: KeptTask { task, version }, left_by }))
+    }
+
     /// The first task that can start now and is not to be skipped: an open task, or a task whose
     /// session has ended.
     pub fn next(

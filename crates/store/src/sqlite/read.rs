@@ -11,8 +11,11 @@ use crate::{
 };
 
 /// The columns of a record, in the order in which [`record_of`] reads them.
-const COLUMNS: &str = "project, name, version, created_at, id, status, value";
+pub(super) const COLUMNS: &str =
+    "project, name, version, created_at, id, status, value, claim_note";
 const VALUE_COLUMN: usize = 6;
+/// The number of [`COLUMNS`].
+const COLUMN_COUNT: usize = 8;
 
 pub(super) fn journal(
     connection: &Connection,
@@ -147,7 +150,7 @@ pub(super) fn queue(
         WHERE kind = ?1 AND project = ?2 AND lane = ?3 AND rank >= ?4 ORDER BY rank, id"
     ))?;
     let rows = statement.query(params![lane.kind.word(), lane.project, lane.lane, from_rank])?;
-    page_of(rows, limit, |row| Ok((row.get(VALUE_COLUMN + 1)?, record_of(row)?)))
+    page_of(rows, limit, |row| Ok((row.get(COLUMN_COUNT)?, record_of(row)?)))
 }
 
 pub(super) fn next_lane(
@@ -218,13 +221,14 @@ fn end_of_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
+pub(super) fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
     Ok(Record {
         key: RecordKey { project: row.get(0)?, name: row.get(1)? },
         version: row.get(2)?,
         place: RecordPosition { created_at_ms: row.get(3)?, inserted: row.get(4)? },
         status: row.get(5)?,
         value: row.get(VALUE_COLUMN)?,
+        claim_note: row.get(VALUE_COLUMN + 1)?,
     })
 }
 

@@ -9,7 +9,7 @@ pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
 
 /// Each step migrates a file from the version that is its index to the next. Released steps never
 /// change; a new version adds a step at the end.
-pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3];
+pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4];
 
 /// - `journals`: ids are never reused (`AUTOINCREMENT`), so a reader of a journal that was dropped
 ///   and started again meanwhile finds no entries instead of wrong ones.
@@ -71,6 +71,15 @@ const STEP_2: &str = "
 
 /// Dropped journals whose entries still exist: `reclaim.rs` deletes them in small steps.
 const STEP_3: &str = "CREATE TABLE dropped_journals (id INTEGER PRIMARY KEY);";
+
+/// Claims: what a record waits for and needs, as JSON lists of texts, and the claimer's note.
+const STEP_4: &str = "
+    ALTER TABLE records ADD COLUMN waits_for TEXT;
+    ALTER TABLE records ADD COLUMN needs TEXT;
+    ALTER TABLE records ADD COLUMN claim_note TEXT;
+    UPDATE records SET waits_for = json_extract(value, '$.depends_on')
+    WHERE kind = 'task' AND lane IS NOT NULL AND json_array_length(value, '$.depends_on') > 0;
+";
 
 /// The version that a file has after all steps.
 pub(super) fn supported(steps: &[&str]) -> i64 {

@@ -83,7 +83,8 @@ fn tasks_and_issues_of_the_first_version_get_their_places_in_the_queue() {
         ("task", "TAS-14", "in_progress", r#"{"priority": 0}"#),
         ("task", "TAS-15", "completed", task),
         ("task", "TAS-16", "open", "no JSON"),
-        ("task", "list", "list", "16"),
+        ("task", "list", "list", "17"),
+        ("task", "TAS-17", "open", r#"{"priority": 2, "depends_on": ["TAS-12", "TAS-13"]}"#),
         ("issue", "a/issues/7", "open", issue),
         ("issue", "a/issues/8", "active", issue),
         ("issue", "a/issues/9", "done", issue),
@@ -104,10 +105,17 @@ fn tasks_and_issues_of_the_first_version_get_their_places_in_the_queue() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
+    let waits = |name: &str| -> Option<String> {
+        let sql = "SELECT waits_for FROM records WHERE name = ?1";
+        connection.query_row(sql, [name], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(waits("TAS-17").as_deref(), Some(r#"["TAS-12","TAS-13"]"#));
+    assert_eq!(waits("TAS-12"), None);
     let place = |name: &str, lane: &str, rank: i64| (name.to_owned(), lane.to_owned(), rank);
     let expected = [
         place("TAS-12", "open/", (3 << 56) + 12),
         place("TAS-13", "by/calm-fox/", (3 << 56) + 13),
+        place("TAS-17", "open/", (2 << 56) + 17),
         place("a/issues/7", "open/a/issues//", 7),
         place("a/issues/8", "by/a/issues//calm-fox/", 7),
     ];

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::connection::wait_for_locks;
 use super::failure::SqliteFailure;
@@ -151,7 +152,7 @@ impl Writer {
     }
 }
 
-fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), SqliteFailure> {
+pub(super) fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached("SELECT token FROM leases WHERE name = ?1")?;
     let current = statement.query_row([&fence.lease], |row| row.get(0)).optional()?;
     if current == Some(fence.token) {
@@ -245,13 +246,15 @@ fn expect_record(
     expected: Expected,
 ) -> Result<Option<StoredRecord>, SqliteFailure> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, version, status, lane, rank FROM records
+        "SELECT id, version, status, lane, rank, waits_for, needs FROM records
         WHERE kind = ?1 AND project = ?2 AND name = ?3",
     )?;
     let there = statement
         .query_row(params![kind.word(), key.project, key.name], |row| {
             let (lane, rank): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
-            let queued = lane.zip(rank).map(|(lane, rank)| Queued { lane, rank });
+            let (waits_for, needs) = (texts(row, 5)?, texts(row, 6)?);
+            let place = lane.zip(rank);
+            let queued = place.map(|(lane, rank)| Queued { lane, rank, waits_for, needs });
             Ok(StoredRecord { id: row.get(0)?, version: row.get(1)?, status: row.get(2)?, queued })
         })
         .optional()?;
@@ -285,13 +288,16 @@ fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, Sqlite
 fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), SqliteFailure> {
     let lane = put.queued.as_ref().map(|queued| &queued.lane);
     let rank = put.queued.as_ref().map(|queued| queued.rank);
+    let waits_for = put.queued.as_ref().and_then(|queued| json_list(&queued.waits_for));
+    let needs = put.queued.as_ref().and_then(|queued| json_list(&queued.needs));
     let (kind, key) = (put.kind.word(), &put.key);
     match expect_record(connection, put.kind, &put.key, put.expected)? {
         None => {
             let mut insert = connection.prepare_cached(
                 "INSERT INTO records
-                    (kind, project, name, version, created_at, status, value, lane, rank)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                    (kind, project, name, version, created_at, status, value, lane, rank,
+                        waits_for, needs)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?;
             insert.execute(params![
                 kind,
@@ -302,22 +308,29 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Sq
                 put.status,
                 put.value,
                 lane,
-                rank
+                rank,
+                waits_for,
+                needs
             ])?;
         }
         // Status and queue position are in indexes, which are not touched if both stay the same.
         Some(there) if there.status == put.status && there.queued == put.queued => {
             connection
-                .prepare_cached("UPDATE records SET version = ?2, value = ?3 WHERE id = ?1")?
+                .prepare_cached(
+                    "UPDATE records SET version = ?2, value = ?3, claim_note = NULL WHERE id = ?1",
+                )?
                 .execute(params![there.id, version, put.value])?;
         }
         Some(there) => {
             connection
                 .prepare_cached(
-                    "UPDATE records SET version = ?2, value = ?3, status = ?4, lane = ?5, rank = ?6
+                    "UPDATE records SET version = ?2, value = ?3, claim_note = NULL, status = ?4,
+                        lane = ?5, rank = ?6, waits_for = ?7, needs = ?8
                     WHERE id = ?1",
                 )?
-                .execute(params![there.id, version, put.value, put.status, lane, rank])?;
+                .execute(params![
+                    there.id, version, put.value, put.status, lane, rank, waits_for, needs
+                ])?;
         }
     }
     if let Some(LaneMove { from, to }) = &put.moves {
@@ -331,8 +344,22 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Sq
     Ok(())
 }
 
+/// A list as it is stored; `None` for an empty one.
+fn json_list(list: &[String]) -> Option<String> {
+    let json = || serde_json::to_string(list).expect("texts are JSON");
+    (!list.is_empty()).then(json)
+}
+
+/// The list in a column.
+pub(super) fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let Some(json) = row.get::<_, Option<String>>(column)? else { return Ok(Vec::new()) };
+    serde_json::from_str(&json).map_err(|cause| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(cause))
+    })
+}
+
 /// Takes this many numbers from the counter and returns the last.
-fn next_revisions(connection: &Connection, count: u64) -> Result<u64, SqliteFailure> {
+pub(super) fn next_revisions(connection: &Connection, count: u64) -> Result<u64, SqliteFailure> {
     // Not `RETURNING`, for which SQLite creates a temporary table each time.
     connection.prepare_cached("UPDATE counter SET revision = revision + ?1")?.execute([count])?;
     let mut statement = connection.prepare_cached("SELECT revision FROM counter")?;

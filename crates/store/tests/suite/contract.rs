@@ -1,5 +1,8 @@
 //! Rules that every store keeps. Each is a function of a store, and runs for both stores.
 
+mod claims;
+
+use claims::*;
 use hookwright_store::{
     Acquired, Append, Commit, Committed, Delete, Entry, Expected, Fence, Filter, Held, Kind, Put,
     Record, RecordKey, RecordPosition, Store, StoreError, entries, limits, records,
@@ -55,6 +58,18 @@ both_stores_keep! {
     an_empty_commit_is_no_error,
     a_reader_sees_whether_something_was_committed,
     threads_append_without_losing_anything,
+    a_claim_takes_the_first_record_of_all_its_lanes,
+    a_claim_writes_status_lane_and_note_and_keeps_the_value,
+    the_next_put_removes_the_note_of_a_claim,
+    a_claim_passes_over_what_waits_for_a_record_that_is_not_done,
+    a_claim_moves_what_waits_to_the_lane_of_what_it_waits_for,
+    a_claim_passes_over_what_needs_more_than_is_offered,
+    a_claim_passes_over_the_names_to_skip,
+    a_claim_takes_the_lease_of_its_record,
+    a_claim_behind_a_fence_fails_once_the_lease_was_passed_on,
+    a_lane_is_claimed_from_only_while_its_lease_is_as_it_was_found,
+    a_claim_that_is_too_large_is_refused,
+    threads_that_claim_at_once_get_each_record_once,
 }
 
 fn a_journal_keeps_its_entries_in_order_and_numbers_them_from_1(store: &dyn Store) {
@@ -161,7 +176,8 @@ fn a_record_is_kept_with_a_version_that_goes_up(store: &dyn Store) {
     assert!(second > first);
     let place = RecordPosition { created_at_ms: 1_000, inserted: place_of(store, "a").inserted };
     let (status, value) = ("completed".into(), "2".into());
-    let expected = Record { key: key("a"), version: second, place, status, value };
+    let expected =
+        Record { key: key("a"), version: second, place, status, value, claim_note: None };
     assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), Some(expected));
 }
 

@@ -135,7 +135,7 @@ fn a_store_of_a_newer_version_is_left_alone() {
     drop(newer);
     let before = fs::read(&path).unwrap();
     let error = SqliteStore::open(folder.path()).unwrap_err();
-    assert_eq!(error, StoreError::Newer { found: 99, supported: 3 });
+    assert_eq!(error, StoreError::Newer { found: 99, supported: 4 });
     assert_eq!(fs::read(path).unwrap(), before);
 }
 

@@ -1,10 +1,12 @@
 //! Several processes with one store.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use hookwright_events::task::{TaskId, TaskState};
 use hookwright_store::{
-    Acquired, Append, Commit, Durability, Expected, Fence, Kind, Put, SqliteStore, Store,
-    StoreError,
+    Acquired, Append, ClaimedTask, Commit, Durability, Expected, Fence, KeptTasks, Kind, NewTask,
+    Put, SqliteStore, Store, StoreError, TaskClaim,
 };
 
 use crate::actor::{self, Actor, listen, tell};
@@ -104,6 +106,56 @@ fn claims() {
             Acquired::Held(held) => assert_ne!(held.holder, me),
         }
     }
+}
+
+#[test]
+fn of_1000_tasks_100_processes_get_each_once_and_none_is_lost() {
+    const TASKS: u64 = 1_000;
+    const CLAIMERS: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = tasks_of(SqliteStore::open(folder.path()).unwrap());
+    let first = tasks.add(&NewTask::new("1"), 0).unwrap();
+    let puts = (2..=TASKS).map(|number| {
+        let mut kept = first.clone();
+        (kept.task.id, kept.task.content) = (TaskId(number), number.to_string());
+        // Every tenth waits for the one before it.
+        if number % 10 == 0 {
+            kept.task.depends_on = vec![TaskId(number - 1)];
+        }
+        Put { expected: Expected::Absent, ..tasks.put_for(&kept) }
+    });
+    let puts = puts.collect();
+    tasks.store().commit(&Commit { puts, ..Commit::unsynced() }).unwrap();
+    let mut told = at_once_with(CLAIMERS, "processes::claims_tasks", folder.path()).concat();
+    told.sort_unstable();
+    let mut expected: Vec<String> = (1..=TASKS).map(|number| TaskId(number).to_string()).collect();
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+    let list = tasks.list(&[]).unwrap();
+    assert_eq!(list.count(TaskState::Completed), list.tasks.len());
+}
+
+#[test]
+#[ignore = "a part that other tests start"]
+fn claims_tasks() {
+    let (tasks, session) = (tasks_of(actor::store()), listen());
+    let claim =
+        TaskClaim { session: &session, fence: None, skip: &[], dead: &|_| Ok(None), now_ms: 0 };
+    loop {
+        match tasks.claim_next(&claim).unwrap() {
+            Some(ClaimedTask { kept, .. }) => {
+                tell(&kept.task.id.to_string());
+                tasks.set_state(kept.task.id, TaskState::Completed, 0).unwrap();
+            }
+            // Some wait for tasks that other claimers have.
+            None if tasks.list(&TaskState::UNFINISHED).unwrap().tasks.is_empty() => return,
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+fn tasks_of(store: SqliteStore) -> KeptTasks {
+    KeptTasks::new(Arc::new(store), "/projects/one")
 }
 
 #[test]
@@ -218,7 +270,12 @@ fn a_reader_in_the_middle_of_a_list_keeps_no_writer_waiting() {
 
 /// Starts all of them, lets them run together, and returns what each printed.
 fn at_once(part: &str, folder: &Path) -> Vec<Vec<String>> {
-    let mut actors: Vec<Actor> = (0..ACTORS).map(|_| Actor::start(part, folder)).collect();
+    at_once_with(ACTORS, part, folder)
+}
+
+/// The same for this many.
+fn at_once_with(count: usize, part: &str, folder: &Path) -> Vec<Vec<String>> {
+    let mut actors: Vec<Actor> = (0..count).map(|_| Actor::start(part, folder)).collect();
     for (number, actor) in actors.iter_mut().enumerate() {
         actor.say(&number.to_string());
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use hookwright_events::task::{TaskId, TaskState};
 use hookwright_store::{
-    Claim, Commit, Expect, Expected, Filter, Heading, KeptTask, KeptTasks, Kind, LaneKey, LaneMove,
-    NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError, TaskChange,
-    WatchedStore, headings,
+    ClaimedTask, Commit, DeadLease, Expect, Expected, Filter, Heading, KeptTask, KeptTasks, Kind,
+    LaneKey, LaneMove, NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError,
+    TaskChange, TaskClaim, WatchedStore, headings,
 };
 
 use crate::situation::{key, put};
@@ -25,7 +25,7 @@ fn lane(lane: &str) -> LaneKey<'_> {
 }
 
 fn queued(name: &str, lane: &str, rank: i64) -> Put {
-    let queued = Some(Queued { lane: lane.to_owned(), rank });
+    let queued = Some(Queued::at(lane, rank));
     Put { queued, ..put(name, Expected::Any, name) }
 }
 
@@ -159,9 +159,69 @@ fn complete(tasks: &KeptTasks, id: u64) {
     tasks.set_state(TaskId(id), TaskState::Completed, NOW).unwrap();
 }
 
+/// Claims the next task, which has this id, while every other session runs.
 fn claim(tasks: &KeptTasks, id: u64, session: &str) {
-    let claimed = tasks.claim(TaskId(id), session, NOW).unwrap();
-    assert!(matches!(claimed, Claim::Claimed(_)));
+    let claim = TaskClaim { session, fence: None, skip: &[], dead: &|_| Ok(None), now_ms: NOW };
+    assert_eq!(tasks.claim_next(&claim).unwrap().unwrap().kept.task.id, TaskId(id));
+}
+
+/// What a session gets, if those whose names begin with `dead` are dead.
+fn claimed_by(tasks: &KeptTasks, session: &str) -> Option<ClaimedTask> {
+    let dead = |session: &str| {
+        let lease = format!("session/{session}");
+        let token = tasks.store().holder(&lease)?.map(|held| held.token);
+        Ok(is_dead(session)?.then_some(DeadLease { lease, token }))
+    };
+    tasks
+        .claim_next(&TaskClaim { session, fence: None, skip: &[], dead: &dead, now_ms: NOW })
+        .unwrap()
+}
+
+#[test]
+fn claims_give_tasks_by_priority_and_number_once_what_they_wait_for_is_completed() {
+    both(|store| {
+        let tasks = KeptTasks::new(store, PROJECT);
+        add(&tasks, "1", 2, &[]);
+        add(&tasks, "2", 1, &[]);
+        add(&tasks, "3", 0, &[1]);
+        add(&tasks, "4", 0, &[2, 1]);
+        let mut done = Vec::new();
+        while let Some(ClaimedTask { kept, left_by }) = claimed_by(&tasks, "calm-fox") {
+            assert_eq!((kept.task.state, left_by), (TaskState::InProgress, None));
+            assert_eq!(kept.task.session.as_deref(), Some("calm-fox"));
+            assert_eq!(tasks.get(&kept.task.id.to_string()).unwrap(), kept);
+            assert_eq!(
+                tasks.list(&[TaskState::InProgress]).unwrap().tasks,
+                std::slice::from_ref(&kept)
+            );
+            complete(&tasks, kept.task.id.0);
+            done.push(kept.task.id.0);
+        }
+        assert_eq!(done, [2, 1, 3, 4]);
+    });
+}
+
+#[test]
+fn a_claim_takes_what_a_dead_session_left_unless_a_process_resumes_that_session() {
+    both(|store| {
+        let tasks = KeptTasks::new(Arc::clone(&store), PROJECT);
+        add(&tasks, "1", 2, &[]);
+        claim(&tasks, 1, "dead-fox");
+        claim(&tasks, 1, "dead-fox");
+        assert_eq!(claimed_by(&tasks, "calm-fox").unwrap().left_by.as_deref(), Some("dead-fox"));
+        assert_eq!(claimed_by(&tasks, "red-owl"), None, "calm-fox runs");
+        let kept = tasks.get("TAS-1").unwrap();
+        assert!(tasks.take_over(&kept, "dead-fox", NOW).unwrap());
+        // A process resumes the session after another one has found it dead.
+        let dead = |session: &str| {
+            let lease = format!("session/{session}");
+            store.acquire(&lease, "resumed", None)?;
+            Ok(Some(DeadLease { lease, token: None }))
+        };
+        let (session, skip) = ("calm-fox", &[]);
+        let claim = TaskClaim { session, fence: None, skip, dead: &dead, now_ms: NOW };
+        assert_eq!(tasks.claim_next(&claim).unwrap(), None);
+    });
 }
 
 #[test]
@@ -273,6 +333,9 @@ fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
                 let before = watched.records_read();
                 let kept = tasks.next(&none_skipped, &is_dead).unwrap().unwrap();
                 took = watched.records_read() - before;
+                let before = watched.records_read();
+                assert_eq!(claimed_by(&tasks, "calm-fox").unwrap().kept.task.id, kept.task.id);
+                took = took.max(watched.records_read() - before);
                 complete(&tasks, kept.task.id.0);
             }
             took

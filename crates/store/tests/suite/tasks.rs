@@ -4,7 +4,8 @@ use std::sync::{Arc, Barrier};
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_store::{
-    Claim, Commit, KeptTask, KeptTasks, NewTask, SqliteStore, Store, TaskChange, TaskError, limits,
+    Commit, KeptTask, KeptTasks, NewTask, SqliteStore, Store, TaskChange, TaskClaim, TaskError,
+    limits,
 };
 
 const NOW: i64 = 1_000;
@@ -238,19 +239,26 @@ fn a_change_touches_only_what_it_names() {
     });
 }
 
+/// Claims the next task while every other session runs.
+fn claim(tasks: &KeptTasks, session: &str, now_ms: i64) -> Option<KeptTask> {
+    let claim = TaskClaim { session, fence: None, skip: &[], dead: &|_| Ok(None), now_ms };
+    tasks.claim_next(&claim).unwrap().map(|claimed| claimed.kept)
+}
+
 #[test]
 fn one_session_works_on_a_task() {
     both(|tasks| {
         add(&tasks, "a");
-        let Claim::Claimed(claimed) = tasks.claim(TaskId(1), "calm-fox", 2_000).unwrap() else {
-            panic!("no other session wanted it");
-        };
+        let claimed = claim(&tasks, "calm-fox", 2_000).expect("no other session wanted it");
         assert_eq!(claimed.task.state, TaskState::InProgress);
-        assert_eq!(claimed.task.session.as_deref(), Some("calm-fox"));
+        assert_eq!(
+            (claimed.task.session.as_deref(), claimed.task.updated_ms),
+            (Some("calm-fox"), 2_000)
+        );
+        assert_eq!(claim(&tasks, "red-owl", 3_000), None);
         // After a crash the session resumes its own task.
-        let again = tasks.claim(TaskId(1), "calm-fox", 3_000).unwrap();
-        assert_eq!(again, Claim::Claimed(claimed.clone()));
-        assert_eq!(tasks.claim(TaskId(1), "red-owl", 3_000).unwrap(), Claim::Taken(claimed));
+        let again = claim(&tasks, "calm-fox", 4_000).expect("its own");
+        assert_eq!(again.task, Task { updated_ms: 4_000, ..claimed.task });
     });
 }
 
@@ -258,7 +266,7 @@ fn one_session_works_on_a_task() {
 fn a_task_is_taken_over_only_as_it_was_read() {
     both(|tasks| {
         add(&tasks, "a");
-        tasks.claim(TaskId(1), "calm-fox", 2_000).unwrap();
+        claim(&tasks, "calm-fox", 2_000).unwrap();
         let read = tasks.get("1").unwrap();
         assert!(tasks.take_over(&read, "red-owl", 3_000).unwrap());
         let taken = tasks.get("1").unwrap();
@@ -271,10 +279,10 @@ fn a_task_is_taken_over_only_as_it_was_read() {
 }
 
 #[test]
-fn of_many_processes_one_gets_a_task_and_every_new_task_gets_its_own_number() {
+fn of_many_processes_each_gets_another_task_and_every_new_task_gets_its_own_number() {
     let folder = tempfile::tempdir().unwrap();
     let barrier = Barrier::new(8);
-    let claimed: usize = std::thread::scope(|scope| {
+    let mut claimed: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|number| {
                 let (folder, barrier) = (folder.path(), &barrier);
@@ -283,14 +291,15 @@ fn of_many_processes_one_gets_a_task_and_every_new_task_gets_its_own_number() {
                     let tasks = KeptTasks::new(store, "/projects/one");
                     barrier.wait();
                     add(&tasks, &format!("task {number}"));
-                    let claim = tasks.claim(TaskId(1), &format!("session-{number}"), NOW).unwrap();
-                    usize::from(matches!(claim, Claim::Claimed(_)))
+                    let claimed = claim(&tasks, &format!("session-{number}"), NOW).unwrap();
+                    claimed.task.id.0
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(claimed, 1);
+    claimed.sort_unstable();
+    assert_eq!(claimed, (1..=8).collect::<Vec<_>>(), "each its own");
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let list = KeptTasks::new(store, "/projects/one").list(&[]).unwrap();
     let mut ids: Vec<u64> = list.tasks.iter().map(|kept| kept.task.id.0).collect();

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_events::{ItemState, WorkItem, WorkSource};
-use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
+use hookwright_store::{
+    ClaimedTask, DeadLease, KeptTask, KeptTasks, Put, StoreError, TaskClaim, TaskError,
+};
 
 use super::super::{Halt, Session};
-use super::choice::{MissedItems, TakenItem};
+use super::choice::TakenItem;
 use crate::course::{EarlyEnd, Happening};
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
@@ -31,32 +33,20 @@ impl Session {
         unless: Option<EarlyEnd>,
     ) -> Result<Option<TakenItem>, Halt> {
         let tasks = self.tasks();
-        let mut missed = MissedItems::default();
-        loop {
-            let skip = |id: TaskId| missed.is_given_up(id.0) || put_back.contains(&id.to_string());
+        if let Some(leave) = unless {
+            let skip = |id: TaskId| put_back.contains(&id.to_string());
             let next = tasks.next(&skip, &|session| self.may_take_from(session))?;
-            let Some(kept) = next else { return Ok(None) };
-            if let Some(leave) = unless {
-                return Err(Halt::Leave(leave));
-            }
-            if self.take(&tasks, &kept)? {
-                let is_begun = kept.task.state == TaskState::InProgress;
-                let left_by =
-                    kept.task.session.clone().filter(|by| is_begun && *by != self.recorder.session);
-                return Ok(Some((item(&kept.task), left_by)));
-            }
-            missed.note(kept.task.id.0);
+            return next.map_or(Ok(None), |_| Err(Halt::Leave(leave)));
         }
-    }
-
-    fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Halt> {
-        let (id, now) = (kept.task.id, self.recorder.now_ms());
-        Ok(match kept.task.state {
-            TaskState::Open => {
-                matches!(tasks.claim(id, &self.recorder.session, now)?, Claim::Claimed(_))
-            }
-            _ => tasks.take_over(kept, &self.recorder.session, now)?,
-        })
+        let skip: Vec<String> = put_back.iter().cloned().collect();
+        let claimed = tasks.claim_next(&TaskClaim {
+            session: &self.recorder.session,
+            fence: Some(self.recorder.journal.fence()),
+            skip: &skip,
+            dead: &|session| self.dead_lease(session),
+            now_ms: self.recorder.now_ms(),
+        })?;
+        Ok(claimed.map(|ClaimedTask { kept, left_by }| (item(&kept.task), left_by)))
     }
 
     /// Takes an interrupted task again; `false` if another session has taken it.
@@ -108,11 +98,13 @@ impl Session {
     /// Whether this session may take over the work of another one: it is the same, or no process
     /// runs it.
     fn may_take_from(&self, session: &str) -> Result<bool, StoreError> {
-        if session == self.recorder.session {
-            return Ok(true);
-        }
+        Ok(session == self.recorder.session || self.dead_lease(session)?.is_some())
+    }
+
+    /// The lease of another session, if no process runs that session.
+    fn dead_lease(&self, session: &str) -> Result<Option<DeadLease>, StoreError> {
         let lease = lease::name_of(self.recorder.journal.project(), session);
-        Ok(lease::holder(&**self.recorder.journal.store(), &lease)?.is_none())
+        lease::dead(&**self.recorder.journal.store(), &lease)
     }
 
     /// A task's record at the end of its execution. A state that was set meanwhile counts.

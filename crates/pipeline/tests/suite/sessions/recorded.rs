@@ -282,10 +282,9 @@ fn put_back(project: &Project, line: &str) {
         value: put["value"].to_string(),
         created_at_ms: put["at"].as_i64().expect("a number"),
         status: text(&put["status"]),
-        queued: put["queued"].as_array().map(|queued| Queued {
-            lane: text(&queued[0]),
-            rank: queued[1].as_i64().expect("a number"),
-        }),
+        queued: put["queued"]
+            .as_array()
+            .map(|queued| Queued::at(text(&queued[0]), queued[1].as_i64().expect("a number"))),
         moves: put["moves"]
             .as_array()
             .map(|moves| LaneMove { from: text(&moves[0]), to: text(&moves[1]) }),
