@@ -12,7 +12,7 @@ mod reading;
 mod wholeness;
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,14 @@ fn subagents_folder(of_session: &Path) -> PathBuf {
 }
 
 impl Transcript {
+    /// A new transcript of a subagent, whose folder is made if it is the first.
+    pub fn create_beside(path: &Path, facts: TranscriptFacts) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        Self::create(path, facts)
+    }
+
     /// A new transcript, which only its owner can read. It must not be there yet.
     pub fn create(path: &Path, facts: TranscriptFacts) -> io::Result<Self> {
         faults::point("transcript begins");

@@ -6,6 +6,9 @@
 //! and `agent:stop` (subject `iteration`) take the place of `session:start`, `session:stop` and
 //! `session:end`, which are the session's own.
 //!
+//! MCP servers belong to a turn: they start before its first event and end after its last. Each of
+//! their processes carries the turn's marker, by which what a killed turn left is found.
+//!
 //! The terminal belongs to the live view, so no one is asked about a call: it is denied, unless a hook at
 //! `permission:prompt` answers. Such a hook can ask a person, as a webhook with `await: true` does.
 
@@ -18,10 +21,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hookwright_agent::agent::{
-    AgentEnd, AgentStart, AgentStatus, AskUser, BuiltInAgent, CallQuestion, UserReply,
+    AgentEnd, AgentNews, AgentStart, AgentStatus, AskUser, Audience, BuiltInAgent, CallQuestion,
+    UserReply,
 };
 use hookwright_agent::hooks::{AgentHooks, FireEvents, SessionFacts, SubagentFacts};
 use hookwright_agent::journal::AgentJournal;
+use hookwright_agent::mcp::{McpNotices, StartedServers};
 use hookwright_agent::model::{Model, ModelError, ModelErrorKind, RetryAfter};
 use hookwright_agent::permissions::{PermissionMode, PermissionRule, Permissions};
 use hookwright_agent::tool::Tool;
@@ -31,7 +36,7 @@ use hookwright_agent::workspace::{ProtectedFiles, Workspace};
 use hookwright_agents::factory::MadeAgent;
 use hookwright_agents::presets::{Failure as AgentFailed, Reset, Said};
 use hookwright_agents::{Agent, AgentRequest, Turn, TurnEnd, TurnEvents, TurnPorts};
-use hookwright_config::{FaultKind, WrittenRule};
+use hookwright_config::{FaultKind, McpServerSpec, WrittenRule};
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Promise;
 use hookwright_engine::variables::Environment;
@@ -39,9 +44,12 @@ use hookwright_events::{Decision, Event, FailureCause, Output, ProcessOutcome, T
 use hookwright_process::MARKER;
 
 use self::output::{TurnAudience, TurnOutput};
-use crate::config_files::PROTECTED_ENDINGS;
+use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS};
+use crate::mcp_servers::{NamedServers, ServerSurroundings};
 use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::state;
+use crate::text::visible_path;
+use crate::trust::{self, Standing, Trust};
 use crate::user_folders::UserFolders;
 
 /// The kind of this agent.
@@ -65,11 +73,15 @@ pub(crate) struct BuiltInDriver {
     max_turns: u32,
     /// Files that its tools must not change.
     protected: Vec<PathBuf>,
+    servers: Vec<McpServerSpec>,
+    /// Servers that are not started, and why.
+    untrusted_servers: Vec<(String, String)>,
 }
 
 /// Makes the driver of an agent that a file defines.
 pub(crate) fn make(
     request: &AgentRequest<'_>,
+    found: &ConfigFiles,
     environment: &Environment,
     secrets: &Secrets,
 ) -> MadeAgent {
@@ -108,6 +120,7 @@ pub(crate) fn make(
     let mut protected = request.session_files.to_vec();
     protected.extend(state::folder().ok());
     protected.extend(UserFolders::current().config());
+    let (servers, untrusted_servers) = trusted_servers(settings.mcp_servers(), found);
     Ok(Arc::new(BuiltInDriver {
         model_name: definition.text("model").or(settings.model()).map(str::to_owned),
         environment: environment.clone(),
@@ -116,7 +129,43 @@ pub(crate) fn make(
         permissions,
         max_turns: definition.count("max_turns").unwrap_or(TURNS_MAX),
         protected,
+        servers,
+        untrusted_servers,
     }))
+}
+
+/// The servers that may be started, and for each other one its name and the reason.
+///
+/// What the project's own files name is started by who runs the loop, as its hooks are. `.mcp.json` is a
+/// file of other programs, and they ask before they start its servers: a cloned repository must not start
+/// them because someone runs a loop in it.
+fn trusted_servers<'a>(
+    specs: impl Iterator<Item = &'a McpServerSpec>,
+    found: &ConfigFiles,
+) -> (Vec<McpServerSpec>, Vec<(String, String)>) {
+    let (mut trusted, mut untrusted) = (Vec::new(), Vec::new());
+    let mut trust = None;
+    for spec in specs.filter(|spec| spec.enabled) {
+        let path = spec.foreign_file.as_deref().filter(|path| !found.is_named(path));
+        let Some(path) = path else {
+            trusted.push(spec.clone());
+            continue;
+        };
+        let trust = trust.get_or_insert_with(Trust::of_user);
+        let how = match trust.standing_at(path, spec.source.text.as_bytes()) {
+            Standing::Trusted => {
+                trusted.push(spec.clone());
+                continue;
+            }
+            Standing::Changed => "has changed since it was trusted",
+            Standing::Unknown => "is not trusted",
+        };
+        let (shown, place) = (visible_path(&spec.source.path).to_string(), trust::place(path));
+        let command = trust::command_to_type([&*place], false);
+        let why = format!("{shown} {how}; to review and trust it, run in a terminal: {command}");
+        untrusted.push((spec.name.clone(), why));
+    }
+    (trusted, untrusted)
 }
 
 impl Agent for BuiltInDriver {
@@ -132,12 +181,20 @@ impl Agent for BuiltInDriver {
         Box::pin(async move {
             let began = Instant::now();
             let (outcome, said) = match self.prepare(turn, &ports) {
-                Ok((agent, output)) => self.drive(agent, output, turn, ports).await,
+                Ok(prepared) => self.drive(prepared, turn, ports).await,
                 Err(cannot) => cannot.into_end(),
             };
             TurnEnd { outcome, took: began.elapsed(), said: Some(said) }
         })
     }
+}
+
+/// The agent of a turn, before its servers run.
+struct PreparedTurn {
+    agent: BuiltInAgent,
+    audience: TurnAudience,
+    output: TurnOutput,
+    servers: NamedServers,
 }
 
 /// Why a turn cannot begin.
@@ -163,11 +220,7 @@ impl CannotBegin {
 
 impl BuiltInDriver {
     /// Puts the agent of a turn together.
-    fn prepare(
-        &self,
-        turn: &Turn,
-        ports: &TurnPorts<'_>,
-    ) -> Result<(BuiltInAgent, TurnOutput), CannotBegin> {
+    fn prepare(&self, turn: &Turn, ports: &TurnPorts<'_>) -> Result<PreparedTurn, CannotBegin> {
         let model = self.model().map_err(|reason| CannotBegin {
             // Another agent of the list may have what this one lacks.
             cause: Some(FailureCause::Auth),
@@ -213,7 +266,7 @@ impl BuiltInDriver {
             hooks: hooks.for_subagent(Arc::new(iteration)),
             permissions: self.permissions.clone().into(),
             user: Arc::new(NoUser),
-            audience: Arc::new(audience),
+            audience: Arc::new(audience.clone()),
             journal: Arc::new(RecordedInTurn(events)),
             system: SYSTEM.into(),
             subagents: true,
@@ -221,7 +274,27 @@ impl BuiltInDriver {
             max_tokens: ANSWER_TOKENS_MAX,
             context_tokens,
         };
-        Ok((agent, output))
+        Ok(PreparedTurn { agent, audience, output, servers: self.servers(turn) })
+    }
+
+    /// The servers of a turn.
+    fn servers(&self, turn: &Turn) -> NamedServers {
+        let environment = Environment::new(turn.shared_env.iter().cloned()).without(KEYS);
+        let mut env = turn.env.clone();
+        env.push((MARKER.into(), marker(turn)));
+        let surroundings = ServerSurroundings {
+            given: &self.environment,
+            environment: &environment,
+            env: &env,
+            secrets: &self.secrets,
+            working_dir: &turn.working_dir,
+        };
+        let name = format!("{}-mcp", turn.run_id);
+        let mut servers = NamedServers::new(self.servers.iter(), &surroundings, &name);
+        for (name, why) in &self.untrusted_servers {
+            servers.refuse(name, why.clone());
+        }
+        servers
     }
 
     fn model(&self) -> Result<Arc<dyn Model>, String> {
@@ -253,21 +326,32 @@ impl BuiltInDriver {
         }))
     }
 
-    /// Runs the agent to its end.
+    /// Runs the agent to its end, and its servers beside it.
     async fn drive(
         &self,
-        agent: BuiltInAgent,
-        mut output: TurnOutput,
+        prepared: PreparedTurn,
         turn: &Turn,
         ports: TurnPorts<'_>,
     ) -> (ProcessOutcome, Said) {
+        let PreparedTurn { mut agent, audience, mut output, servers } = prepared;
         let cancel = ports.cancel.child_token();
         let (prompt, before) = match turn.prompt.split_last() {
             Some((prompt, before)) => (prompt.as_str(), before),
             None => ("", &[] as &[String]),
         };
         let start = AgentStart { prompt, before, setup: None, earlier: None, compact: None };
-        let mut working = std::pin::pin!(agent.run(start, &cancel));
+        let mut working = std::pin::pin!(async {
+            let later = audience.clone();
+            let news: McpNotices = Arc::new(move |text| later.see(AgentNews::Notice(text)));
+            let StartedServers { servers, tools, notices, .. } = servers.start(news, &cancel).await;
+            for notice in &notices {
+                audience.see(AgentNews::Notice(notice));
+            }
+            agent.tools.extend(tools);
+            let end = agent.run(start, &cancel).await;
+            servers.end().await;
+            end
+        });
         let mut deadline = std::pin::pin!(tokio::time::sleep(turn.timeout));
         let mut is_late = false;
         let end = loop {
@@ -378,8 +462,15 @@ fn environment_of_tools(turn: &Turn) -> Arc<[(OsString, OsString)]> {
     let all = turn.shared_env.iter().chain(&turn.env);
     let mut environment: Vec<(OsString, OsString)> =
         all.filter(|(name, _)| !is_key(name)).cloned().collect();
-    let outer = environment.iter().rev().find(|(name, _)| name == MARKER);
-    let marker = match outer.map(|(_, outer)| outer).filter(|outer| !outer.is_empty()) {
+    environment.push((MARKER.into(), marker(turn)));
+    environment.into()
+}
+
+/// The marker of everything that the turn starts, after the one that the turn itself has.
+fn marker(turn: &Turn) -> OsString {
+    let all = turn.env.iter().rev().chain(turn.shared_env.iter().rev());
+    let outer = all.into_iter().find(|(name, _)| name == MARKER).map(|(_, outer)| outer);
+    match outer.filter(|outer| !outer.is_empty()) {
         Some(outer) => {
             let mut chain = outer.clone();
             chain.push(":");
@@ -387,9 +478,7 @@ fn environment_of_tools(turn: &Turn) -> Arc<[(OsString, OsString)]> {
             chain
         }
         None => OsString::from(&turn.run_id),
-    };
-    environment.push((MARKER.into(), marker));
-    environment.into()
+    }
 }
 
 /// Fires the agent's events within its session.

@@ -104,7 +104,7 @@ impl ConfigOptions {
 }
 
 /// The files to read, and where they were searched.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConfigFiles {
     pub(crate) files: Vec<ConfigFile>,
     /// The folder of the project's file, else the working directory.
@@ -208,7 +208,12 @@ impl ConfigFiles {
         &self,
         files: &'a [ReadFile],
     ) -> impl Iterator<Item = &'a ReadFile> {
-        files.iter().filter(|read| !self.named.contains(&read.file().path))
+        files.iter().filter(|read| !self.is_named(&read.file().path))
+    }
+
+    /// Whether the user named this file.
+    pub(crate) fn is_named(&self, path: &Path) -> bool {
+        self.named.iter().any(|named| named == path)
     }
 
     /// The same, with warnings.

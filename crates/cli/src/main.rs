@@ -47,6 +47,7 @@ mod installed_agent;
 mod interrupts;
 mod known_session;
 mod known_work;
+mod mcp_servers;
 mod model_choice;
 mod model_service;
 mod render;

@@ -23,7 +23,8 @@ use hookwright_engine::variables::Environment;
 use crate::error::{AgentFailure, Failure};
 use crate::model_service::ModelService;
 
-/// Variables that hold keys of models. Tools do not get them, nor do hooks of `hookwright agent`.
+/// Variables that hold keys of models. Tools of the built-in agent do not get them, and its hooks get
+/// one only if they name it, like a secret.
 pub(crate) const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
 
 /// Tokens of one answer, at most.

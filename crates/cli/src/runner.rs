@@ -29,6 +29,7 @@ use crate::exit_code;
 use crate::hook_switches::HookSwitches;
 use crate::host::runtime;
 use crate::interrupts::Interrupts;
+use crate::model_choice::KEYS;
 use crate::render::session::SessionScreen;
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
@@ -275,6 +276,7 @@ impl ProjectRunner {
             root: self.found.project_root.clone(),
             environment: self.environment_of_session(),
             secrets,
+            model_keys: KEYS,
             agents: self.agents.clone(),
             skip: switches.skip.clone(),
             without_hooks,
@@ -336,9 +338,9 @@ impl ProjectRunner {
 fn agents(found: &ConfigFiles, environment: &Environment) -> AgentFactory {
     // Faults of the file with the secrets are reported where a run is planned.
     let secrets = found.secrets().unwrap_or_default();
-    let environment = environment.clone();
+    let (environment, found) = (environment.clone(), found.clone());
     AgentFactory::default().with(built_in_driver::KIND, move |request| {
-        built_in_driver::make(request, &environment, &secrets)
+        built_in_driver::make(request, &found, &environment, &secrets)
     })
 }
 

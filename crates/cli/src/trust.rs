@@ -87,7 +87,12 @@ impl Trust {
 
     /// Whether a file with this content is trusted.
     pub(crate) fn standing(&self, file: &ConfigFile, content: &[u8]) -> Standing {
-        self.at(&place(&file.path), content)
+        self.standing_at(&file.path, content)
+    }
+
+    /// Whether a file that was found at this path is trusted with this content.
+    pub(crate) fn standing_at(&self, path: &Path, content: &[u8]) -> Standing {
+        self.at(&place(path), content)
     }
 
     /// The untrusted files. An unreadable one is not among them: it has nothing that could run, and

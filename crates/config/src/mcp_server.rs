@@ -5,6 +5,7 @@
 //! replaced when the server is started ([`McpServerSpec::expand`]), and no shell reads the result. A
 //! secret and a model's key are known in `env` only: arguments are visible to every user of a machine.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct McpServerSpec {
     pub source: Arc<SourceFile>,
     /// The place in it.
     pub place: FilePlace,
+    /// The path of the file, if another program reads it too: `.mcp.json`.
+    pub foreign_file: Option<PathBuf>,
 }
 
 /// A server's program, arguments and variables, with all values.
@@ -245,6 +248,7 @@ fn server(field: &Field, notes: &mut Notes<'_>) -> Option<McpServerSpec> {
         enabled,
         source: Arc::clone(notes.source),
         place: field.at.place(notes.source),
+        foreign_file: None,
     })
 }
 
@@ -326,6 +330,7 @@ mod tests {
             enabled: true,
             source,
             place: FilePlace { line: 1, column: 1, range: 0..0 },
+            foreign_file: None,
         }
     }
 

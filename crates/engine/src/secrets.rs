@@ -18,6 +18,9 @@ use serde_json::Value;
 pub(crate) use forms::for_url;
 pub(crate) use redaction::Redaction;
 
+use crate::limits::SECRET_BYTES_MIN;
+use crate::variables::Environment;
+
 /// Names and values of a user's secrets.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -32,6 +35,17 @@ impl Secrets {
     pub fn new(all: Vec<(String, String)>) -> Self {
         let redaction = (!all.is_empty()).then(|| Arc::new(Redaction::new(&all)));
         Self { all, redaction }
+    }
+
+    /// The same, and the values of these variables. Values that are too short to be hidden are left
+    /// out. A name that is here already keeps its value, and both values are hidden.
+    #[must_use]
+    pub fn with_variables(&self, environment: &Environment, names: &[&str]) -> Self {
+        let values = names.iter().filter_map(|name| {
+            let value = environment.text(name)?;
+            (value.len() >= SECRET_BYTES_MIN).then(|| ((*name).to_owned(), value.to_owned()))
+        });
+        Self::new(self.all.iter().cloned().chain(values).collect())
     }
 
     /// Whether there are no secrets.

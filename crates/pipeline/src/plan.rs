@@ -204,7 +204,16 @@ impl Plan {
         let main = &sources.all[0];
         let (faults, left_out, named) = (Vec::new(), Vec::new(), Vec::new());
         let reads_agents_own = false;
-        let mut planning = Planning { sources, around, faults, left_out, named, reads_agents_own };
+        let with_agents_own = None;
+        let mut planning = Planning {
+            sources,
+            around,
+            faults,
+            left_out,
+            named,
+            reads_agents_own,
+            with_agents_own,
+        };
         let whole = planning.load(None, None);
         let plan = match main.role {
             Role::Pipeline => planning.pipeline(&whole),
@@ -296,8 +305,10 @@ struct Planning<'a> {
     left_out: Vec<Arc<Fault>>,
     /// The agents that already have a name.
     named: Vec<(AgentDefinition, PathBuf, String)>,
-    /// Whether hooks are read that other agents run themselves.
+    /// Whether files are read whose hooks other agents run themselves.
     reads_agents_own: bool,
+    /// The session's keys, with those of such files; read for the first agent that needs them.
+    with_agents_own: Option<Arc<Loaded>>,
 }
 
 impl<'a> Planning<'a> {
@@ -312,6 +323,19 @@ impl<'a> Planning<'a> {
         };
         self.reads_agents_own = false;
         loaded.hooks
+    }
+
+    /// What the session's files say for an agent that fires the events of its life through the
+    /// session: also those that other agents read themselves.
+    fn loaded_with_agents_own(&mut self) -> Arc<Loaded> {
+        if let Some(loaded) = &self.with_agents_own {
+            return Arc::clone(loaded);
+        }
+        self.reads_agents_own = true;
+        let loaded = Arc::new(self.load(None, None));
+        self.reads_agents_own = false;
+        self.with_agents_own = Some(Arc::clone(&loaded));
+        loaded
     }
 
     /// The hooks and keys of one stage's loop, or of none, above those of the whole session.

@@ -1,11 +1,12 @@
-//! [`TurnAudience`]: what a turn of the built-in agent prints, and its transcript.
+//! [`TurnAudience`]: what a turn of the built-in agent prints, and its transcripts.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_agent::agent::{AgentNews, Audience};
 use hookwright_agent::hooks::SubagentFacts;
 use hookwright_agent::message::{Block, Message};
-use hookwright_agent::transcript::Transcript;
+use hookwright_agent::transcript::{Transcript, TranscriptFacts};
 use hookwright_engine::ports::Clock as _;
 use hookwright_engine::ports::memory::SystemClock;
 use hookwright_process::Stream;
@@ -27,19 +28,21 @@ impl TurnOutput {
     }
 }
 
-/// Prints what the model says, and keeps the transcript.
+/// Prints what the agent says, and keeps its transcript.
 #[derive(Clone)]
 pub(super) struct TurnAudience {
     sender: UnboundedSender<(Stream, String)>,
-    /// `None` for a subagent: what it does is in the journal, and its last words are a result.
+    facts: TranscriptFacts,
+    /// `None` if that of a subagent could not be created.
     transcript: Option<Arc<Mutex<Transcript>>>,
 }
 
 impl TurnAudience {
     pub(super) fn new(transcript: Transcript) -> (Self, TurnOutput) {
         let (sender, receiver) = unbounded_channel();
+        let facts = transcript.facts().clone();
         let transcript = Some(Arc::new(Mutex::new(transcript)));
-        (Self { sender, transcript }, TurnOutput(receiver))
+        (Self { sender, facts, transcript }, TurnOutput(receiver))
     }
 
     fn print(&self, stream: Stream, text: &str) {
@@ -96,7 +99,17 @@ impl Audience for TurnAudience {
         }
     }
 
-    fn for_subagent(&self, _: &Arc<SubagentFacts>) -> Arc<dyn Audience> {
-        Arc::new(Self { sender: self.sender.clone(), transcript: None })
+    fn for_subagent(&self, subagent: &Arc<SubagentFacts>) -> Arc<dyn Audience> {
+        let facts = TranscriptFacts { agent_id: Some(subagent.id.clone()), ..self.facts.clone() };
+        let path = &subagent.transcript_path;
+        let transcript = match Transcript::create_beside(Path::new(path), facts.clone()) {
+            Ok(transcript) => Some(Arc::new(Mutex::new(transcript))),
+            Err(error) => {
+                let text = format!("{path}: the transcript of a subagent is missing: {error}");
+                self.print(Stream::Stderr, &text);
+                None
+            }
+        };
+        Arc::new(Self { sender: self.sender.clone(), facts, transcript })
     }
 }

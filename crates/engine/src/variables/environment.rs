@@ -50,6 +50,13 @@ impl Environment {
         Self::new(self.all.clone().into_iter().chain(set))
     }
 
+    /// The same without these variables.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        let rest = self.all.iter().filter(|(name, _)| !names.iter().any(|known| name == known));
+        Self::new(rest.map(|(name, value)| (name.clone(), value.clone())))
+    }
+
     /// A variable's value, if it is set and valid UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.to_str()

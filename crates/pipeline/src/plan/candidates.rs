@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookwright_agents::{Agent, AgentFile, AgentRequest};
 use hookwright_config::{
-    AgentDefinition, AgentSpec, Conflict, FaultKind, FilePlace, Loaded, LoopFile, StageSpec,
+    AgentDefinition, AgentSpec, Conflict, Fault, FaultKind, FilePlace, Loaded, LoopFile, StageSpec,
 };
 
 use super::{Planning, place_of_loop, whole_file};
@@ -73,7 +73,7 @@ impl Planning<'_> {
         let candidates: Vec<Option<StageAgent>> = agents
             .iter()
             .map(|spec| {
-                let agent = self.driver(spec, source, whole)?;
+                let agent = self.driver(spec, source)?;
                 let name = self.name(spec, source, agent.kind())?;
                 Some(StageAgent { name, is_named: spec.name.is_some(), agent })
             })
@@ -125,12 +125,8 @@ impl Planning<'_> {
         Some(name.to_owned())
     }
 
-    fn driver(
-        &mut self,
-        spec: &AgentSpec,
-        source: &Source,
-        whole: &Loaded,
-    ) -> Option<Arc<dyn Agent>> {
+    fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {
+        let loaded = self.loaded_with_agents_own();
         let session_files: Vec<PathBuf> =
             self.sources.all.iter().map(|source| source.path.clone()).collect();
         let made = self.around.agents.make(&AgentRequest {
@@ -141,11 +137,17 @@ impl Planning<'_> {
                 let file = self.sources.all.iter().find(|known| known.path == path)?;
                 Some(AgentFile { text: &file.text, shown_as: &file.shown_as })
             },
-            settings: &whole.agent_settings,
+            settings: &loaded.agent_settings,
             session_files: &session_files,
             environment: self.around.environment.for_agents(),
             working_dir: self.around.root,
         });
-        made.map_err(|faults| self.faults.extend(faults)).ok()
+        let agent = made.map_err(|faults| self.faults.extend(faults)).ok()?;
+        if agent.is_host() {
+            let news = loaded.left_out.iter().filter(|fault| !self.left_out.contains(fault));
+            let news: Vec<Arc<Fault>> = news.cloned().collect();
+            self.left_out.extend(news);
+        }
+        Some(agent)
     }
 }

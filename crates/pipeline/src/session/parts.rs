@@ -45,6 +45,9 @@ pub struct Around {
     pub environment: Environment,
     /// Secrets for hooks that name them.
     pub secrets: Secrets,
+    /// Variables with the keys of models. If an agent of the session asks the model itself, hooks get
+    /// one only if they name it, like a secret.
+    pub model_keys: &'static [&'static str],
     /// Makes the drivers of agents.
     pub agents: AgentFactory,
     /// Ids of hooks to skip.
@@ -129,10 +132,17 @@ impl Session {
     pub fn new(parts: Parts, around: Around) -> Self {
         let Parts { plan, sources, folder, record, version, mut history, .. } = parts;
         let name = folder.session().as_str().to_owned();
+        let (secrets, environment_of_hooks) = match plan.has_host() {
+            true => (
+                around.secrets.with_variables(&around.environment, around.model_keys),
+                around.environment.without(around.model_keys),
+            ),
+            false => (around.secrets.clone(), around.environment.clone()),
+        };
         let journal = Arc::new(SessionJournal::new(
             Arc::clone(&around.store),
             parts.fence,
-            around.secrets.clone(),
+            secrets.clone(),
             history.last,
             version,
             record,
@@ -186,8 +196,8 @@ impl Session {
             recorder,
             engines: Engines {
                 root: around.root.clone(),
-                environment: around.environment.clone(),
-                secrets: around.secrets.clone(),
+                environment: environment_of_hooks,
+                secrets: secrets.clone(),
                 ports,
                 skip: around.skip,
                 started_by,
@@ -199,7 +209,7 @@ impl Session {
                 root: around.root,
                 agent_dir,
                 environment: around.environment,
-                secrets: around.secrets,
+                secrets,
                 inputs,
                 work_tree,
             },

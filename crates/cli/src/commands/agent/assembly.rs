@@ -1,7 +1,6 @@
 //! [`AssembledAgent`]: everything that a session of the built-in agent is made of, put together from
 //! files, environment and arguments.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,13 +25,14 @@ use super::files_at_start::FilesAtStart;
 use super::left_servers::LeftServers;
 use super::output::{AgentOutput, StreamFacts};
 use super::session::{OpenSession, RecordedAgent, SessionEvents, WantedSession};
-use super::session_servers::{SessionServers, SessionValues};
+use super::session_servers::SessionServers;
 use super::terminal_user::TerminalUser;
 use super::{AgentArguments, OutputFormat};
 use crate::config_files::{ConfigFiles, PROTECTED_ENDINGS, process_environment};
 use crate::error::{AgentFailure, Failure};
 use crate::exit_code;
 use crate::host::{EngineOptions, MayRun, ProjectHooks};
+use crate::mcp_servers::{NamedServers, ServerSurroundings};
 use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::model_service::ModelService;
 use crate::screen::Screen;
@@ -60,7 +60,7 @@ impl AssembledAgent {
         screen: &Screen,
     ) -> Result<Result<Self, u8>, Failure> {
         let given = process_environment();
-        let environment = Environment::new(without_keys(&given));
+        let environment = Environment::new(given.for_agents().iter().cloned()).without(KEYS);
         let environment = match std::env::current_exe() {
             Ok(program) => environment.with(tasks::PROGRAM, program),
             Err(_) => environment,
@@ -81,6 +81,7 @@ impl AssembledAgent {
             return Ok(Err(exit_code::OUR_FAULT));
         }
         screen.left_out(&hooks.loaded.left_out);
+        hooks.secrets = hooks.secrets.with_variables(&given, KEYS);
         let settings = std::mem::take(&mut hooks.loaded.agent_settings);
         let name = arguments.model.as_deref().or(settings.model());
         let ChosenModel { model, service } = ChosenModel::choose(name, &given, &hooks.secrets)?;
@@ -97,9 +98,16 @@ impl AssembledAgent {
         let transcript_path = state::transcript(&session_id)?;
         let tools = tools(&hooks, &permissions, &transcript_path, opened.session.run_id())?;
         let left = LeftServers::new(&state::folder()?);
-        let marked = marked(&hooks.environment, opened.session.run_id());
-        let values = SessionValues { hooks: &hooks, given: &given, environment: &marked };
-        let servers = SessionServers::new(&settings, &values, left, &session_id);
+        let surroundings = ServerSurroundings {
+            given: &given,
+            environment: &marked(&hooks.environment, opened.session.run_id()),
+            env: &[],
+            secrets: &hooks.secrets,
+            working_dir: &hooks.root,
+        };
+        let name = format!("mcp-{session_id}");
+        let named = NamedServers::new(settings.mcp_servers(), &surroundings, &name);
+        let servers = SessionServers { named, left, session_id: session_id.clone() };
         let cwd = hooks.root.to_string_lossy().into_owned();
         let transcript_facts = TranscriptFacts {
             session_id: session_id.clone(),
@@ -159,11 +167,6 @@ impl AssembledAgent {
         };
         Ok(Ok(Self { agent, engine, output, service, session, earlier, servers }))
     }
-}
-
-fn without_keys(given: &Environment) -> Vec<(OsString, OsString)> {
-    let all = given.for_agents().iter();
-    all.filter(|(name, _)| !KEYS.iter().any(|key| name == key)).cloned().collect()
 }
 
 fn permissions(

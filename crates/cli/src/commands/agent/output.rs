@@ -4,7 +4,6 @@
 //! Nothing that a model, a tool or a hook wrote reaches a terminal raw. In `stream-json` lines are
 //! handed to a thread of their own: a reader that is slow or gone holds up no hook.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -415,7 +414,8 @@ impl Audience for AgentOutput {
         let mut shared = self.shared();
         let of_session = shared.transcript.facts().clone();
         let transcript_facts = TranscriptFacts { agent_id: Some(facts.id.clone()), ..of_session };
-        let transcript = match new_transcript(Path::new(&facts.transcript_path), transcript_facts) {
+        let path = Path::new(&facts.transcript_path);
+        let transcript = match Transcript::create_beside(path, transcript_facts) {
             Ok(transcript) => Some(transcript),
             Err(error) => {
                 shared.transcript_lacks_lines(&facts.transcript_path, &error);
@@ -426,14 +426,6 @@ impl Audience for AgentOutput {
             SubagentOutput { facts: Arc::clone(facts), transcript: Mutex::new(transcript) };
         Arc::new(Self { shared: Arc::clone(&self.shared), subagent: Some(Arc::new(subagent)) })
     }
-}
-
-/// A new transcript, in a folder that is made for it.
-pub(super) fn new_transcript(path: &Path, facts: TranscriptFacts) -> io::Result<Transcript> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    Transcript::create(path, facts)
 }
 
 /// A call, for a person who looks on.

@@ -33,7 +33,7 @@ pub(super) fn read(file: &ForeignFile<'_>, loaded: &mut Loaded) {
     let servers = servers.and_then(|field| notes.map(&field.value, "a map from names to servers"));
     for field in servers.unwrap_or_default() {
         let before = notes.faults.len();
-        let server = server(field, &mut notes);
+        let server = server(field, &file.file.path, &mut notes);
         if let Some(server) = server.filter(|_| notes.faults.len() == before) {
             loaded.agent_settings.add_server(file.file.layer, server);
         }
@@ -41,7 +41,7 @@ pub(super) fn read(file: &ForeignFile<'_>, loaded: &mut Loaded) {
     loaded.left_out.extend(notes.faults.into_iter().map(Arc::new));
 }
 
-fn server(field: &Field, notes: &mut Notes<'_>) -> Option<McpServerSpec> {
+fn server(field: &Field, path: &Path, notes: &mut Notes<'_>) -> Option<McpServerSpec> {
     let fields = notes.map(&field.value, "a server, a map with `command`")?;
     let get = |key: &str| fields.iter().find(|field| *field.key == *key).map(|field| &field.value);
     let kind = match get("type").map(|node| &node.raw) {
@@ -74,6 +74,7 @@ fn server(field: &Field, notes: &mut Notes<'_>) -> Option<McpServerSpec> {
         enabled: true,
         source: Arc::clone(notes.source),
         place: field.at.place(notes.source),
+        foreign_file: Some(path.to_owned()),
     })
 }
 

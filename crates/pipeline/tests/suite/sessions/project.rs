@@ -191,6 +191,7 @@ impl Project {
             root: root.to_owned(),
             environment,
             secrets: Secrets::default(),
+            model_keys: &[],
             agents: self.agents.clone(),
             skip: Vec::new(),
             without_hooks: false,
