@@ -1,68 +1,11 @@
-//! `agent: builtin` in loops: requests, hooks, failures and resuming.
+//! `agent: builtin` in loops: requests, hooks and resuming.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use hookwright_model_server::ModelScript;
+use serde_json::json;
 
-use crate::support::{Ran, Sandbox};
-
-/// A wait that takes longer hangs.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-
-struct LoopBench {
-    sandbox: Sandbox,
-    server: ModelServer,
-}
-
-fn text(text: &str) -> Value {
-    json!({ "content": [{ "type": "text", "text": text }] })
-}
-
-fn bash(command: &str) -> Value {
-    let input = json!({ "command": command });
-    json!({ "content": [{ "type": "tool_use", "name": "bash", "input": input }] })
-}
-
-impl LoopBench {
-    fn new(turns: &[Value], loop_file: &str) -> Self {
-        let script = ModelScript::parse(&json!({ "turns": turns }).to_string()).unwrap();
-        Self::with_script(script, loop_file)
-    }
-
-    fn with_script(script: ModelScript, loop_file: &str) -> Self {
-        let server = ModelServer::start(Manner::Script(script)).unwrap();
-        let sandbox = Sandbox::new()
-            .file("loop.yaml", loop_file)
-            .set("ANTHROPIC_BASE_URL", &server.url())
-            .set("ANTHROPIC_API_KEY", "sk-pipelines-0123456789");
-        Self { sandbox, server }
-    }
-
-    fn run(&self) -> Ran {
-        self.sandbox.run(&["run", "loop.yaml", "--session", "s"])
-    }
-
-    fn journal(&self) -> Vec<Value> {
-        let ran = self.sandbox.run(&["sessions", "log", "s", "--json"]);
-        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// The texts of the user's first message in this request, from 0.
-    fn first_message(&self, request: usize) -> Vec<String> {
-        let body = &self.server.requests()[request].body;
-        let blocks = body["messages"][0]["content"].as_array().unwrap().iter();
-        blocks.map(|block| block["text"].as_str().unwrap_or_default().to_owned()).collect()
-    }
-}
-
-fn of_kind<'a>(journal: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    journal.iter().filter(|entry| entry["kind"] == kind).collect()
-}
+use crate::loop_bench::{KEY, LoopBench, bash, call, is_alive, of_kind, text};
 
 // Conformance: iteratr-033
 #[test]
@@ -156,41 +99,16 @@ fn a_question_is_denied_in_a_run_unless_a_hook_answers_it() {
 }
 
 #[test]
-fn an_agent_without_a_key_that_works_hands_over_to_the_next() {
-    let script = ModelScript::parse("key: sk-another-key\nturns: [{content: []}]").unwrap();
-    let bench = LoopBench::with_script(
-        script,
-        "agent: [builtin, {command: 'touch ran'}]\nprompt: go\nmax_iterations: 1\n",
-    );
-    let ran = bench.run();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("builtin cannot work (auth)"), "{}", ran.stdout);
-    assert!(bench.sandbox.path("ran").exists());
-}
-
-#[test]
 fn a_killed_turn_is_repeated_with_new_keys_and_what_it_left_is_ended() {
     let bench = LoopBench::new(
         &[bash("echo $$ > pid; touch started; sleep 1000"), text("done")],
         "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: go\nmax_iterations: 1\n\
          hooks: {tool:pre_execute: [{command: 'true'}], llm:pre_request: [{command: 'true'}]}\n",
     );
-    let mut command = bench.sandbox.command(&["run", "loop.yaml", "--session", "s"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let began = Instant::now();
-    while !bench.sandbox.path("started").exists() {
-        assert!(began.elapsed() < WAIT_MAX && child.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(id, Signal::KILL).unwrap();
-    child.wait().unwrap();
+    bench.run_until_killed("started");
     let resumed = bench.sandbox.run(&["resume", "s"]);
     assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
-    let pid = fs::read_to_string(bench.sandbox.path("pid")).unwrap();
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+    assert!(!is_alive(&bench.sandbox.path("pid")));
     let journal = bench.journal();
     let keys: Vec<&str> =
         of_kind(&journal, "fired").iter().filter_map(|entry| entry["key"].as_str()).collect();
@@ -207,24 +125,14 @@ fn half_a_line_of_a_killed_attempt_goes_from_its_transcript_when_the_turn_is_rep
     );
     let killed = bench.sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
     assert_eq!(killed.status.code(), None, "{killed:?}");
-    let transcripts = || -> Vec<PathBuf> {
-        let found = walked(&bench.sandbox.path(".hookwright/sessions/s"));
-        found.into_iter().filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect()
-    };
-    let [transcript] = &transcripts()[..] else { panic!("{:?}", transcripts()) };
+    let [transcript] = &bench.transcripts()[..] else { panic!("{:?}", bench.transcripts()) };
     let whole = fs::read_to_string(transcript).unwrap();
     assert!(whole.contains("tool_use") && whole.ends_with('\n'), "{whole}");
     fs::write(transcript, format!("{whole}{{\"parentUuid\":\"x\",\"ty")).unwrap();
     let resumed = bench.sandbox.run(&["resume", "s"]);
     assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
     assert_eq!(fs::read_to_string(transcript).unwrap(), whole);
-    assert_eq!(transcripts().len(), 2, "the repeated turn has one of its own");
-}
-
-/// All files below a folder.
-fn walked(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    paths.flat_map(|path| if path.is_dir() { walked(&path) } else { vec![path] }).collect()
+    assert_eq!(bench.transcripts().len(), 2, "the repeated turn has one of its own");
 }
 
 #[test]
@@ -262,23 +170,111 @@ fn faulty_settings_of_the_built_in_agent_are_named_before_anything_starts() {
     }
 }
 
-/// Bytes of the journal of a session whose agent calls a tool so many times.
-fn journal_bytes(calls: usize) -> usize {
-    let mut turns = vec![bash("true"); calls];
+#[test]
+fn a_thousand_calls_each_add_the_same_to_the_journal() {
+    const CALLS: usize = 1000;
+    let mut turns = vec![bash("true"); CALLS];
     turns.push(text("done"));
-    let loop_file = "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: Work.\n\
-                     max_iterations: 1\nhooks:\n  tool:pre_execute: [{command: 'true'}]\n";
-    let bench = LoopBench::new(&turns, loop_file);
+    let loop_file = "agent: {type: builtin, model: 'scripted:model.yaml', max_turns: 1001,\n  \
+                     permissions: {allow: [bash]}}\nprompt: Work.\nmax_iterations: 1\nhooks:\n  \
+                     tool:pre_execute: [{command: 'true'}]\n";
+    let script = json!({ "turns": turns }).to_string();
+    let bench = LoopBench::new(&[], loop_file);
+    let bench = LoopBench { sandbox: bench.sandbox.file("model.yaml", script), ..bench };
     let ran = bench.run();
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let journal = bench.journal();
-    assert!(journal.len() > 2 * calls, "each call is recorded: {} entries", journal.len());
-    journal.iter().map(|entry| entry.to_string().len()).sum()
+    // Each call begins with the request whose answer has it.
+    let mut bytes_of_calls: Vec<usize> = Vec::new();
+    for entry in &journal {
+        if entry["kind"] == "request_sending" {
+            bytes_of_calls.push(0);
+        }
+        if let Some(bytes) = bytes_of_calls.last_mut() {
+            *bytes += entry.to_string().len();
+        }
+    }
+    assert_eq!(bytes_of_calls.len(), CALLS + 1);
+    assert_eq!(of_kind(&journal, "call_ended").len(), CALLS);
+    let per_call = |calls: &[usize]| calls.iter().sum::<usize>() / calls.len();
+    let (first, last) = (per_call(&bytes_of_calls[..100]), per_call(&bytes_of_calls[900..CALLS]));
+    assert!(last * 100 <= first * 105, "{first} bytes a call at first, then {last}");
+    let largest = bytes_of_calls[..CALLS].iter().max().unwrap();
+    assert!(*largest <= 2 * first, "one call adds {largest} bytes, and {first} are usual");
 }
 
 #[test]
-fn each_call_adds_the_same_to_the_journal_however_long_the_conversation_is() {
-    let (none, few, many) = (journal_bytes(0), journal_bytes(10), journal_bytes(40));
-    let (first, later) = ((few - none) / 10, (many - few) / 30);
-    assert!(later * 10 <= first * 11, "{first} bytes a call at first, then {later}");
+fn a_subagent_of_a_turn_has_a_transcript_beside_that_of_the_turn() {
+    let task = json!({ "description": "looks", "prompt": "Look around." });
+    let script = json!({
+        "turns": [call("task", task), text("done")],
+        "conversations": [{ "prompt": "Look around.", "turns": [bash("echo inside"), text("seen")] }],
+    });
+    let loop_file = "agent: {type: builtin, permissions: {allow: [bash]}}\nprompt: go\n\
+                     max_iterations: 1\nhooks:\n  agent:stop:\n    - id: path\n      \
+                     matcher: general-purpose\n      command: jq -r .agent_transcript_path > path\n";
+    let bench = LoopBench::with_script(ModelScript::parse(&script.to_string()).unwrap(), loop_file);
+    let ran = bench.run();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let transcripts = bench.transcripts();
+    let [of_subagent, of_turn] = &transcripts[..] else { panic!("{transcripts:?}") };
+    assert_eq!(of_subagent.parent(), Some(&*of_turn.with_extension("").join("subagents")));
+    let told = fs::read_to_string(bench.sandbox.path("path")).unwrap();
+    assert_eq!(fs::canonicalize(told.trim()).unwrap(), fs::canonicalize(of_subagent).unwrap());
+    let lines = fs::read_to_string(of_subagent).unwrap();
+    for expected in ["Look around.", "echo inside", "seen"] {
+        assert!(lines.contains(expected), "{expected}: {lines}");
+    }
+    assert!(!fs::read_to_string(of_turn).unwrap().contains("echo inside"));
+    // Only the owner can read it, and it goes with its session.
+    let mode = fs::metadata(of_subagent).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    assert_eq!(bench.sandbox.run(&["sessions", "prune", "--keep", "0", "--yes"]).code, 0);
+    assert!(!of_subagent.exists());
+}
+
+#[test]
+fn hooks_of_the_built_in_agent_get_the_models_key_only_if_they_name_it() {
+    let hooks = "hooks:\n  tool:pre_execute:\n    - id: unnamed\n      \
+                 command: env | grep -c 'sk-pipe[l]ines' > unnamed; true\n    - id: named\n      \
+                 env: {ANTHROPIC_API_KEY: '${ANTHROPIC_API_KEY}'}\n      \
+                 command: env | grep -c 'sk-pipe[l]ines' > named; env\n  session:start:\n    - id: early\n      \
+                 command: env | grep -c 'sk-pipe[l]ines' > early; true\n";
+    for (agent, of_hooks) in [
+        ("{type: builtin, permissions: {allow: [bash]}}", "0\n"),
+        // No model is asked by this program: the environment is the user's.
+        ("{command: 'env | grep -c sk-pipe[l]ines > by-command'}", "1\n"),
+    ] {
+        let bench = LoopBench::new(
+            &[bash("env | grep -c 'sk-pipe[l]ines' > tool; true"), text("done")],
+            &format!("agent: {agent}\nprompt: go\nmax_iterations: 1\n{hooks}"),
+        );
+        let ran = bench.run();
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        let counted = |name: &str| fs::read_to_string(bench.sandbox.path(name)).unwrap();
+        assert_eq!(counted("early"), of_hooks, "{agent}");
+        if agent.contains("builtin") {
+            assert_eq!((counted("unnamed"), counted("tool")), ("0\n".into(), "0\n".into()));
+            assert_eq!(counted("named"), "1\n");
+            let journal = bench.sandbox.run(&["sessions", "log", "s", "--json"]).stdout;
+            let shown = bench.sandbox.run(&["sessions", "show", "s"]).stdout;
+            for text in [&journal, &shown, &ran.stdout, &ran.stderr] {
+                assert!(!text.contains(KEY), "{text}");
+            }
+        } else {
+            assert_eq!(counted("by-command"), "1\n");
+        }
+    }
+}
+
+#[test]
+fn a_command_beside_the_built_in_agent_keeps_the_models_key() {
+    let script = ModelScript::parse("key: sk-another-key\nturns: [{content: []}]").unwrap();
+    let bench = LoopBench::with_script(
+        script,
+        "agent: [builtin, {command: 'env | grep -c sk-pipe[l]ines > by-command'}]\nprompt: go\n\
+         max_iterations: 1\n",
+    );
+    assert_eq!(bench.run().code, 0);
+    assert_eq!(fs::read_to_string(bench.sandbox.path("by-command")).unwrap(), "1\n");
 }
