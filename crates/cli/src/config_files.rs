@@ -196,7 +196,7 @@ impl ConfigFiles {
     ) -> (Loaded, Secrets) {
         let mut loaded = config::load_read(files, environment);
         let secrets = self.secrets().unwrap_or_else(|faults| {
-            loaded.secrets_are_broken(faults);
+            loaded.mark_secrets_broken(faults);
             Secrets::default()
         });
         (loaded, secrets)
@@ -226,7 +226,7 @@ impl ConfigFiles {
                 let is_unknown = warning.kind == WarningKind::Variable(OfVariable::Unknown);
                 !is_unknown || secrets.get(&warning.name).is_none()
             }),
-            Err(faults) => loaded.secrets_are_broken(faults),
+            Err(faults) => loaded.mark_secrets_broken(faults),
         }
         (loaded, warnings)
     }
@@ -418,7 +418,7 @@ impl ConfigFiles {
     /// A native file of the project; a loop or a pipeline if its name says so.
     pub(crate) fn native_file(&self, path: PathBuf) -> ConfigFile {
         let (shown_as, layer) = (self.display_path(&path), layer_of(&path));
-        ConfigFile::native(path, shown_as, layer).knowing(hookwright_dialects::known())
+        ConfigFile::native(path, shown_as, layer).with_systems(hookwright_dialects::known())
     }
 
     /// Adds files that are not in the list yet.

@@ -36,9 +36,9 @@ pub(super) const COMMON_KEYS: &[&str] = &[
     "dialect",
 ];
 
-type ReadAction = fn(&OwnFields<'_>, &mut Notes<'_>) -> Option<Action>;
+type ReadAction = fn(&ActionFields<'_>, &mut Notes<'_>) -> Option<Action>;
 
-/// How the fields of each type are read.
+/// The reader of the fields of each type.
 const READERS: [(&str, ReadAction); ACTION_TYPES.len()] = [
     ("shell", shell),
     ("webhook", webhook),
@@ -64,7 +64,7 @@ pub(super) fn read(
         check_key(field, kind, notes);
     }
     let (_, read) = READERS.iter().find(|(name, _)| *name == kind.name)?;
-    read(&OwnFields { node, fields, wire }, notes)
+    read(&ActionFields { node, fields, wire }, notes)
 }
 
 fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'static ActionType> {
@@ -74,8 +74,8 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'sta
     }
     let found = ACTION_TYPES.iter().find(|kind| kind.implied_by.is_some_and(has)).copied();
     if found.is_none() {
-        // The slip is often in the key that would have told the type.
-        // Every key is looked at, so that all of them are noted.
+        // A misspelt key often is the one that decides the type. Check every key, so that all
+        // faults are noted.
         let slips = fields.iter().filter(|field| check_key_of_any(field, notes)).count();
         if slips == 0 {
             notes.missing(node.at, MissingKey::Action);
@@ -106,8 +106,8 @@ fn check_key(field: &Field, kind: &'static ActionType, notes: &mut Notes<'_>) {
     notes.note(field.at, fault);
 }
 
-/// Notes a key that belongs to no hook at all; `true` if it is close to one that would have told the
-/// type, which then need not be said to be missing.
+/// Notes a key that no type of hook has. Returns `true` if it resembles a key that decides the
+/// type; then the type need not be reported as missing.
 fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     let key = &*field.key;
     let all = || keys_of_all_types().map(|known| known.0).chain(COMMON_KEYS.iter().copied());
@@ -124,14 +124,14 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     })
 }
 
-/// A hook's fields, asked for by name.
-struct OwnFields<'a> {
+/// A hook's fields, looked up by name.
+struct ActionFields<'a> {
     node: &'a Node,
     fields: &'a [Field],
     wire: &'a dyn Wire,
 }
 
-impl<'a> OwnFields<'a> {
+impl<'a> ActionFields<'a> {
     fn get(&self, key: &str) -> Option<&'a Node> {
         self.fields.iter().find(|field| &*field.key == key).map(|field| &field.value)
     }
@@ -165,7 +165,7 @@ impl<'a> OwnFields<'a> {
     }
 }
 
-fn shell(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn shell(own: &ActionFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let node = own.required("command", MissingKey::Command, notes)?;
     let command = notes.command(node, own.wire)?;
     Some(Action::Shell(Shell {
@@ -194,10 +194,10 @@ pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-fn webhook(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn webhook(own: &ActionFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let allow_http = own.bool("allow_http", notes);
     let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
-    // A question that is not sent anywhere is on the page, in the terminal, and in the list.
+    // A question without an address appears on the page, in the terminal and in the list.
     let url = if asks && own.get("url").is_none() {
         None
     } else {
@@ -228,7 +228,7 @@ fn webhook(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     })))
 }
 
-/// https, http to this machine, http where it is allowed, or an address that a variable holds.
+/// Accepts https, http to this machine, http if the hook allows it, and an address from a variable.
 fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
     let http_host = url.strip_prefix("http://").map(|rest| {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -248,7 +248,7 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
     }
 }
 
-fn spawn(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn spawn(own: &ActionFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     const DIRS: &[&str] = &["project", "session"];
     let node = own.required("pipeline", MissingKey::Pipeline, notes)?;
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
@@ -266,14 +266,14 @@ fn spawn(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::Spawn(Box::new(Spawn { pipeline, place, inputs, working_dir })))
 }
 
-fn git_commit(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn git_commit(own: &ActionFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::GitCommit(GitCommit {
         message: own.template("message", notes),
         no_verify: own.bool("no_verify", notes),
     }))
 }
 
-fn git_push(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn git_push(own: &ActionFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::GitPush(GitPush {
         remote: own.text("remote", notes),
         branch: own.text("branch", notes),

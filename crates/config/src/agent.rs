@@ -1,6 +1,7 @@
-//! `agent:` of a file, as data: which agents, and their settings. `hookwright-agents` makes drivers of it.
+//! `agent:` of a file, as data: the agents and their settings. `hookwright-agents` makes drivers of
+//! them.
 //!
-//! [`KINDS`] lists the settings of each kind of agent; any other kind is the name of a known agent.
+//! [`KINDS`] lists the settings of each kind of agent. Any other kind is the name of a known agent.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use super::notes::Notes;
 use super::{ExpectedValue, FaultKind, FilePlace, MissingKey};
 use hookwright_engine::nearest;
 
-/// Characters of an agent's name: it is shown in tables and lines.
+/// The longest name of an agent, in characters. Names are shown in tables and lines.
 const AGENT_NAME_CHARS_MAX: usize = 64;
 
-/// The kind of an agent whose file names none.
+/// The kind of an agent whose file gives no kind.
 const COMMAND: &str = "command";
 
 /// The kind of the built-in agent.
@@ -28,17 +29,21 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
         "scripted",
         &[SettingSpec {
             key: "script",
-            shape: Shape::File("a file of turns"),
+            shape: SettingShape::File("a file of turns"),
             missing: Some(MissingKey::Script),
         }],
     ),
     (
         BUILT_IN,
         &[
-            SettingSpec { key: "model", shape: Shape::Text("the name of a model"), missing: None },
+            SettingSpec {
+                key: "model",
+                shape: SettingShape::Text("the name of a model"),
+                missing: None,
+            },
             SettingSpec {
                 key: "permission_mode",
-                shape: Shape::Word(&[
+                shape: SettingShape::Word(&[
                     "default",
                     "acceptEdits",
                     "plan",
@@ -47,8 +52,8 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
                 ]),
                 missing: None,
             },
-            SettingSpec { key: "max_turns", shape: Shape::Count, missing: None },
-            SettingSpec { key: "permissions", shape: Shape::Rules, missing: None },
+            SettingSpec { key: "max_turns", shape: SettingShape::Count, missing: None },
+            SettingSpec { key: "permissions", shape: SettingShape::Rules, missing: None },
         ],
     ),
     (
@@ -56,12 +61,12 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
         &[
             SettingSpec {
                 key: "command",
-                shape: Shape::Text("a command"),
+                shape: SettingShape::Text("a command"),
                 missing: Some(MissingKey::Command),
             },
             SettingSpec {
                 key: "prompt",
-                shape: Shape::Word(&["stdin", "argument"]),
+                shape: SettingShape::Word(&["stdin", "argument"]),
                 missing: None,
             },
         ],
@@ -70,10 +75,10 @@ const KINDS: &[(&str, &[SettingSpec])] = &[
 
 /// The settings of an agent that is known by name.
 const KNOWN_BY_NAME: &[SettingSpec] = &[
-    SettingSpec { key: "model", shape: Shape::Text("the name of a model"), missing: None },
+    SettingSpec { key: "model", shape: SettingShape::Text("the name of a model"), missing: None },
     SettingSpec {
         key: "args",
-        shape: Shape::Texts("a list of arguments for the agent's program"),
+        shape: SettingShape::Texts("a list of arguments for the agent's program"),
         missing: None,
     },
 ];
@@ -81,13 +86,13 @@ const KNOWN_BY_NAME: &[SettingSpec] = &[
 /// One setting of a kind of agent.
 struct SettingSpec {
     key: &'static str,
-    shape: Shape,
-    /// What a fault calls the setting where an agent cannot do without it.
+    shape: SettingShape,
+    /// For a required setting: how a fault names it if it is missing.
     missing: Option<MissingKey>,
 }
 
-/// What a setting looks like, and what a fault says was expected.
-enum Shape {
+/// The form of a setting's value, with the text that a fault shows as expected.
+enum SettingShape {
     Text(&'static str),
     Texts(&'static str),
     File(&'static str),
@@ -99,18 +104,18 @@ enum Shape {
     Rules,
 }
 
-/// An agent, and where it is written.
+/// An agent, and its place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSpec {
-    /// Which agent.
+    /// Its kind and settings.
     pub definition: AgentDefinition,
-    /// The name that its user gave it, and where.
+    /// The name that its user gave it, and the place of the name.
     pub name: Option<(String, FilePlace)>,
-    /// Where in the file.
+    /// The place in the file.
     pub place: FilePlace,
 }
 
-/// Which agent: its kind and its settings.
+/// An agent's kind and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentDefinition {
     /// `command`, `scripted`, or the name of a known agent.
@@ -127,7 +132,7 @@ enum Setting {
     Rules(AgentRules),
 }
 
-/// Permission rules of one agent, beside those of the files.
+/// Permission rules of one agent, in addition to those of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRules {
     /// Calls that need no question.
@@ -139,12 +144,12 @@ pub struct AgentRules {
 }
 
 impl AgentDefinition {
-    /// An agent that is known by this name, without settings.
+    /// The agent that is known by this name, without settings.
     pub fn named(name: &str) -> Self {
         Self { kind: name.to_owned(), settings: BTreeMap::new() }
     }
 
-    /// Any program, which reads its prompt from standard input.
+    /// An agent that is any program and reads its prompt from standard input.
     pub fn command(command: &str) -> Self {
         let command = (COMMAND, Setting::Text(command.to_owned()));
         Self { kind: COMMAND.to_owned(), settings: BTreeMap::from([command]) }
@@ -158,7 +163,7 @@ impl AgentDefinition {
         }
     }
 
-    /// A setting that is a list of texts; empty where it is not set.
+    /// A setting that is a list of texts; empty if it is not set.
     pub fn texts(&self, key: &str) -> &[String] {
         match self.settings.get(key) {
             Some(Setting::Texts(texts)) => texts,
@@ -166,7 +171,8 @@ impl AgentDefinition {
         }
     }
 
-    /// A setting that is a file, named from the folder of the file that says so.
+    /// A setting that is a file; a relative path is relative to the folder of the configuration
+    /// file.
     pub fn file(&self, key: &str) -> Option<&Path> {
         match self.settings.get(key) {
             Some(Setting::File(path)) => Some(path),
@@ -182,7 +188,7 @@ impl AgentDefinition {
         }
     }
 
-    /// The agent's own permission rules; none where they are not set.
+    /// The agent's own permission rules; empty if they are not set.
     pub fn rules(&self) -> AgentRules {
         match self.settings.get("permissions") {
             Some(Setting::Rules(rules)) => rules.clone(),
@@ -195,7 +201,7 @@ impl AgentDefinition {
         self.settings.keys().filter_map(|key| self.file(key))
     }
 
-    /// Whether no setting is missing that an agent of this kind cannot do without.
+    /// Whether every required setting of this kind of agent is set.
     pub fn is_complete(&self) -> bool {
         let required = settings_of(&self.kind).iter().filter(|spec| spec.missing.is_some());
         required.into_iter().all(|spec| self.settings.contains_key(spec.key))
@@ -208,7 +214,8 @@ impl AgentDefinition {
         }
     }
 
-    /// What runs, in one line for people: the required setting, else the kind; then lists of arguments.
+    /// What runs, in one line for people: the required setting or else the kind, then the lists of
+    /// arguments.
     pub fn summary(&self) -> String {
         let specs = settings_of(&self.kind);
         let required = specs.iter().find(|spec| spec.missing.is_some()).and_then(|spec| {
@@ -225,7 +232,7 @@ fn settings_of(kind: &str) -> &'static [SettingSpec] {
     KINDS.iter().find(|(name, _)| *name == kind).map_or(KNOWN_BY_NAME, |(_, settings)| settings)
 }
 
-/// The kind of an agent that does not say its type, by the setting that only this kind has.
+/// The kind of an agent without `type`, recognised by the setting that only this kind has.
 fn kind_of(fields: &[Field]) -> &'static str {
     let has = |spec: &SettingSpec| {
         spec.missing.is_some() && fields.iter().any(|field| &*field.key == spec.key)
@@ -254,7 +261,7 @@ pub(super) fn agents(node: &Node, notes: &mut Notes<'_>) -> Vec<AgentSpec> {
     }
 }
 
-/// An agent, and where its name is.
+/// One agent, and the place of its name.
 fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<(AgentSpec, Option<Mark>)> {
     let place = node.at.place(notes.source);
     if let Raw::Text(_) = node.raw {
@@ -286,7 +293,7 @@ fn definition(
     let specs = settings_of(kind);
     let known: Vec<&'static str> =
         ["type", "name"].into_iter().chain(specs.iter().map(|spec| spec.key)).collect();
-    let mut is_sound = true;
+    let mut is_valid = true;
     for Field { key, at, .. } in fields.iter().filter(|field| !known.contains(&&*field.key)) {
         let has_key =
             |(_, specs): &&(_, &[SettingSpec])| specs.iter().any(|spec| *spec.key == **key);
@@ -297,57 +304,68 @@ fn definition(
             None => FaultKind::UnknownKey { key, known, nearest },
         };
         notes.note(*at, fault);
-        is_sound = false;
+        is_valid = false;
     }
     let mut settings = BTreeMap::new();
     for spec in specs {
         match (fields.iter().find(|field| &*field.key == spec.key), spec.missing) {
             (Some(field), _) => match spec.shape.read(&field.value, notes) {
-                // The same agent has the same settings, whether its file says the default or nothing.
+                // A file that sets the default and a file that sets nothing describe the same
+                // agent.
                 Some(setting) if spec.shape.is_default(&setting) => {}
                 Some(setting) => drop(settings.insert(spec.key, setting)),
-                None => is_sound = false,
+                None => is_valid = false,
             },
             (None, Some(missing)) => {
                 // As a rule, an unknown key is the missing one, misspelt.
-                if is_sound {
+                if is_valid {
                     notes.missing(node.at, missing);
                 }
-                is_sound = false;
+                is_valid = false;
             }
             (None, None) => {}
         }
     }
-    // Only the factory can say whether a name is known. It is asked although a setting is wrong.
+    // Only the factory knows all names of agents. Ask it even if a setting is wrong.
     let is_known_kind = KINDS.iter().any(|(name, _)| *name == kind);
-    (is_sound || !is_known_kind).then(|| AgentDefinition { kind: kind.to_owned(), settings })
+    (is_valid || !is_known_kind).then(|| AgentDefinition { kind: kind.to_owned(), settings })
 }
 
-impl Shape {
+impl SettingShape {
     fn is_default(&self, setting: &Setting) -> bool {
         match (self, setting) {
-            (Shape::Word(words), Setting::Text(word)) => words.first() == Some(&word.as_str()),
-            (Shape::Texts(_), Setting::Texts(texts)) => texts.is_empty(),
+            (SettingShape::Word(words), Setting::Text(word)) => {
+                words.first() == Some(&word.as_str())
+            }
+            (SettingShape::Texts(_), Setting::Texts(texts)) => texts.is_empty(),
             _ => false,
         }
     }
 
     fn read(&self, node: &Node, notes: &mut Notes<'_>) -> Option<Setting> {
         match self {
-            Shape::Text(expected) => Some(Setting::Text(notes.text(node, *expected)?.to_owned())),
-            Shape::File(expected) => Some(Setting::File(notes.text(node, *expected)?.into())),
-            Shape::Word(words) => Some(Setting::Text(notes.word(node, words, words)?.to_owned())),
-            Shape::Texts(expected) => Some(Setting::Texts(arguments(node, expected, notes)?)),
-            Shape::Count => {
+            SettingShape::Text(expected) => {
+                Some(Setting::Text(notes.text(node, *expected)?.to_owned()))
+            }
+            SettingShape::File(expected) => {
+                Some(Setting::File(notes.text(node, *expected)?.into()))
+            }
+            SettingShape::Word(words) => {
+                Some(Setting::Text(notes.word(node, words, words)?.to_owned()))
+            }
+            SettingShape::Texts(expected) => {
+                Some(Setting::Texts(arguments(node, expected, notes)?))
+            }
+            SettingShape::Count => {
                 let expected = "a number of requests from 1 to 10000";
                 notes.whole_number(node, 1..=TURNS_MAX, expected).map(Setting::Count)
             }
-            Shape::Rules => Some(Setting::Rules(rules(node, notes)?)),
+            SettingShape::Rules => Some(Setting::Rules(rules(node, notes)?)),
         }
     }
 }
 
-/// The name of an agent, which is shown beside words of ours.
+/// The name of an agent, which is shown beside our own words.
 fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, FilePlace)> {
     const EXPECTED: &str = "a name of at most 64 letters, digits, `.`, `_` and `-`";
     let name = notes.text(node, EXPECTED)?;
@@ -359,7 +377,7 @@ fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, FilePlace)>
     Some((name.to_owned(), node.at.place(notes.source)))
 }
 
-/// Permission rules. The agent checks what they say.
+/// Permission rules. Only the agent checks what they mean.
 fn rules(node: &Node, notes: &mut Notes<'_>) -> Option<AgentRules> {
     const KEYS: &[&str] = &["allow", "ask", "deny"];
     let mut all = AgentRules::default();
@@ -380,7 +398,7 @@ fn rules(node: &Node, notes: &mut Notes<'_>) -> Option<AgentRules> {
     Some(all)
 }
 
-/// Arguments for a program; numbers and booleans count as the text in the file.
+/// Arguments for a program. A number or a boolean is taken as it is written in the file.
 fn arguments(node: &Node, expected: &'static str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
     let items = notes.list(node, expected)?;
     let mut arguments = Vec::with_capacity(items.len());

@@ -1,4 +1,5 @@
-//! [`AgentSettings`]: `permissions`, `mcp_servers` and `model` of the files, for the built-in agent.
+//! [`AgentSettings`]: what the files set for the built-in agent: `permissions`,
+//! `mcp_servers` and `model`.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use hookwright_engine::hook::{FilePlace, Layer};
 
 use super::{McpServerSpec, SourceFile};
 
-/// What the files say for the built-in agent. Rules and servers of all files add up.
+/// The built-in agent's settings. Rules and servers of all files are added up.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
     /// Calls that need no question.
@@ -21,7 +22,7 @@ pub struct AgentSettings {
     model: Option<(Layer, String)>,
 }
 
-/// A permission rule, and where it is written.
+/// A permission rule, and its place in a file.
 #[derive(Debug, Clone)]
 pub struct WrittenRule {
     /// The rule.
@@ -33,7 +34,7 @@ pub struct WrittenRule {
 }
 
 impl AgentSettings {
-    /// The model: the project's file counts more than the one for all projects.
+    /// The model. The project's file overrides the one for all projects.
     pub fn model(&self) -> Option<&str> {
         self.model.as_ref().map(|(_, name)| name.as_str())
     }
@@ -50,7 +51,8 @@ impl AgentSettings {
         self.mcp_servers.iter().map(|(_, server)| server)
     }
 
-    /// Adds a server. Of two with one name, that of the nearer file counts, and else the first.
+    /// Adds a server. If two have the same name, the one in the nearer file wins, otherwise the
+    /// first.
     pub fn add_server(&mut self, layer: Layer, server: McpServerSpec) {
         let same = |(_, known): &&mut (Layer, McpServerSpec)| {
             known.name.eq_ignore_ascii_case(&server.name)

@@ -1,24 +1,24 @@
-//! `callback:`: where people's answers are listened for.
+//! `callback:`: where the program listens for people's answers.
 
 use std::net::IpAddr;
 
 use super::node::Node;
 use super::notes::Notes;
 
-/// Where people's answers are listened for, as far as files say so.
+/// Where the program listens for people's answers, as far as files set it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallbackAddress {
     /// The address of this machine to listen at.
     pub bind: Option<IpAddr>,
     /// The port; 0 is any free one.
     pub port: Option<u16>,
-    /// What people's links begin with, without a slash at its end.
+    /// The beginning of people's links, without a slash at its end.
     pub public_url: Option<String>,
 }
 
 impl CallbackAddress {
-    /// What is not said here yet is as the other says: files that come first count first.
-    pub(super) fn or(&mut self, other: &Self) {
+    /// Sets from `other` what is not set yet, so that the first file wins.
+    pub(super) fn fill_from(&mut self, other: &Self) {
         self.bind = self.bind.or(other.bind);
         self.port = self.port.or(other.port);
         if self.public_url.is_none() {

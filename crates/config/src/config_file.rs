@@ -1,4 +1,4 @@
-//! [`ConfigFile`]: which file is read, and as what.
+//! [`ConfigFile`]: a file to read, and the format it has.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use hookwright_engine::hook::Layer;
 
 use super::{Dialect, KnownSystems};
 
-/// A file to read, and which kind of file it is.
+/// A file to read, and its format.
 #[derive(Debug, Clone)]
 pub struct ConfigFile {
-    /// Where it is.
+    /// The path to open.
     pub path: PathBuf,
-    /// How messages and reports name it.
+    /// The path in messages and reports.
     pub shown_as: PathBuf,
-    /// Whose hooks it holds.
+    /// Whose hooks it contains.
     pub layer: Layer,
-    /// Whose format it has; `None` is the native one.
+    /// Its format; `None` is the native one.
     pub dialect: Option<&'static dyn Dialect>,
     /// The systems that its hooks may name.
     pub known: KnownSystems,
@@ -36,7 +36,7 @@ impl ConfigFile {
 
     /// The same file, whose hooks may name these systems.
     #[must_use]
-    pub fn knowing(self, known: KnownSystems) -> Self {
+    pub fn with_systems(self, known: KnownSystems) -> Self {
         Self { known, ..self }
     }
 }

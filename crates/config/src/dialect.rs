@@ -1,9 +1,9 @@
-//! Files in someone else's format. The engine knows none of them; a crate that does implements
-//! [`Dialect`] and says of a [`ConfigFile`] that it is one of theirs.
+//! Files in another system's format. The engine knows none of them. A crate that knows one
+//! implements [`Dialect`] and sets it in [`ConfigFile`].
 //!
-//! A native file stops a run when it has a fault. A foreign one does not: its own program would have
-//! gone on, so what cannot be used is left out with a warning ([`Loaded::leave_out`]) and the rest
-//! decides; where a guard may have stood, it can block instead ([`Loaded::block_until_mended`]).
+//! A fault in a native file stops a run. A fault in a foreign one does not, because its own program
+//! would have continued: what cannot be used is left out with a warning
+//! ([`Loaded::leave_out`]), and the remaining hooks decide. If the faulty part may have been a guard, it can block instead ([`Loaded::block_until_fixed`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
 
 /// A foreign format.
 pub trait Dialect: fmt::Debug + Send + Sync {
-    /// Its name, as `dialect:` and `--dialect` say it.
+    /// Its name, as in `dialect:` and `--dialect`.
     fn name(&self) -> &'static str {
         self.policy().dialect
     }
 
-    /// The rules for a hook of a native file that says `dialect:`.
+    /// The rules for a hook of a native file that sets `dialect:` to this name.
     fn policy(&self) -> &'static Policy;
 
     /// Reads all of its files that were found, in the order in which they were given.
@@ -36,7 +36,7 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 /// The systems that hooks of a native file may name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KnownSystems {
-    /// Those whose rules a hook may ask for, with `dialect:`.
+    /// The dialects that a hook may select with `dialect:`.
     pub dialects: &'static [&'static dyn Dialect],
     /// The agents that call us, which a hook may name as its `host:`.
     pub hosts: &'static [&'static str],
@@ -45,9 +45,9 @@ pub struct KnownSystems {
 /// A file of a dialect.
 #[derive(Debug)]
 pub struct ForeignFile<'a> {
-    /// Which one.
+    /// The file.
     pub file: &'a ConfigFile,
-    /// Its text, or why there is none.
+    /// Its text, or why it cannot be read.
     pub text: Result<Arc<SourceFile>, Fault>,
 }
 
@@ -57,29 +57,35 @@ impl Loaded {
         self.hooks.add(hook)
     }
 
-    /// What cannot be used of a foreign file is left out, and said. Its own program would have left it out too;
-    /// but that program does not have our limits, so what is over one of those may be a guard, and blocks.
+    /// Leaves out what cannot be used of a foreign file, with a warning. Its own program would
+    /// leave it out too. But that program does not have our limits, so an entry over one of them
+    /// may be a guard, and blocks.
     pub fn leave_out(&mut self, faults: impl IntoIterator<Item = Fault>) {
         for fault in faults {
             if fault.kind.is_over_a_limit() {
-                self.block_until_mended(None, [fault]);
+                self.block_until_fixed(None, [fault]);
             } else {
                 self.left_out.push(Arc::new(fault));
             }
         }
     }
 
-    /// A hook of a foreign file for which there is no room: what it would have woken for is blocked, where it can
-    /// be.
-    pub fn no_room_for(&mut self, pattern: Pattern, node: &Node, source: &Arc<SourceFile>) {
+    /// Blocks what a foreign hook over the limit of hooks would have woken for, at events that can
+    /// be blocked.
+    pub fn block_over_hook_limit(
+        &mut self,
+        pattern: Pattern,
+        node: &Node,
+        source: &Arc<SourceFile>,
+    ) {
         let mut notes = Notes::new(source);
         notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
-        self.block_until_mended(Some(pattern), notes.faults);
+        self.block_until_fixed(Some(pattern), notes.faults);
     }
 
-    /// The same where a guard may have stood: what it would have woken for is blocked, where it can
-    /// be. Without a pattern that is every event.
-    pub fn block_until_mended(
+    /// Leaves out an entry that may have been a guard, and blocks what it would have woken for, at
+    /// events that can be blocked. Without a pattern that is every event.
+    pub fn block_until_fixed(
         &mut self,
         pattern: Option<Pattern>,
         faults: impl IntoIterator<Item = Fault>,
@@ -88,8 +94,8 @@ impl Loaded {
         self.left_out.extend(faults);
     }
 
-    /// Looks for likely mistakes in the hook at `node`, if the caller asked for warnings.
-    pub fn look_at(
+    /// Looks for likely mistakes in the hook at `node`, if the caller requested warnings.
+    pub fn warn_about(
         &mut self,
         hook: &Hook,
         node: &Node,
@@ -97,13 +103,13 @@ impl Loaded {
         environment: &Environment,
     ) {
         if let Some(warnings) = &mut self.warnings {
-            warnings.look_at(node, hook, None, source, environment);
-            warnings.look_for_program(node, hook, source, environment);
+            warnings.check_hook(node, hook, None, source, environment);
+            warnings.check_program(node, hook, source, environment);
         }
     }
 
-    /// How the ids of a file's hooks begin, so that no other file's do: two files may have the same
-    /// stem.
+    /// The beginning of the ids of a file's hooks, different from that of every other file: two
+    /// files may have the same stem.
     pub fn unused_stem(&self, stem: &str) -> String {
         let taken = |stem: &str| {
             let prefix = format!("{stem}/");

@@ -29,7 +29,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds_each).ok()
 }
 
-/// The duration of so many seconds, if it is one and within [`WAIT_MAX`].
+/// The duration of this many seconds, if it is valid and within [`WAIT_MAX`].
 pub(super) fn from_seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|duration| *duration <= WAIT_MAX)
 }
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_duration() {
+    fn anything_else_is_not_a_duration() {
         for text in ["", "s", "-1", "5x", "1e400", "5 minutes", "nan", "inf", "31d", "1.2.3"] {
             assert_eq!(parse(text), None, "{text}");
         }

@@ -33,7 +33,7 @@ pub(super) struct EntryPlace<'a> {
     pub(super) environment: &'a Environment,
 }
 
-/// What hooks of every type say, read whether or not what the hook does could be read.
+/// The fields that hooks of every type have. They are read even if the action cannot be read.
 #[derive(Default)]
 struct HookFields {
     id: Option<String>,
@@ -53,7 +53,7 @@ struct HookFields {
     once: bool,
 }
 
-/// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
+/// Reads one hook. If it cannot be used, returns `None`, notes faults, or both.
 pub(super) fn read(node: &Node, place: EntryPlace<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, ExpectedValue::Hook("`command`, `url` or `pipeline`"))?;
     let policy = policy(fields, place.known.dialects, notes);
@@ -96,7 +96,7 @@ pub(super) fn read(node: &Node, place: EntryPlace<'_>, notes: &mut Notes<'_>) ->
     Some(hook)
 }
 
-/// Whose rules the hook follows.
+/// The rules that the hook follows.
 fn policy(
     fields: &[Field],
     known: &'static [&'static dyn Dialect],
@@ -171,7 +171,7 @@ impl HookFields {
             }
             "pipe_output" => self.pipe_output = notes.bool(value).unwrap_or_default(),
             "once" => self.once = notes.bool(value).unwrap_or_default(),
-            // `event`, `type` and `dialect` were read before, the rest is the action's.
+            // `event`, `type` and `dialect` were read before, and the rest belongs to the action.
             _ => {}
         }
     }
@@ -180,7 +180,7 @@ impl HookFields {
 /// The host that runs sessions: this program.
 const RUNNER: &str = "run";
 
-/// Who has to fire an event for the hook to run: one name, or a list of names.
+/// The hosts at whose events the hook runs: one name or a list of names.
 fn hosts(node: &Node, agents: &[&'static str], notes: &mut Notes<'_>) -> Vec<Box<str>> {
     let names = match &node.raw {
         Raw::List(names) => names.as_slice(),
@@ -223,7 +223,7 @@ fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> O
     }
 }
 
-/// The rules between fields, and between a field and the events it is for.
+/// Checks fields against each other, and against the events of the hook.
 fn check_together(hook: &Hook, fields: &[Field], place: &EntryPlace<'_>, notes: &mut Notes<'_>) {
     for (key, conflict) in hook.conflicts() {
         let field = fields.iter().find(|field| &*field.key == key);

@@ -1,6 +1,6 @@
-//! What can be wrong with a configuration. A fault carries facts: what, where, what was found,
-//! what was expected, the nearest known name. Advice is the binary's: it is found by these types, never
-//! by their words.
+//! What can be wrong with a configuration. A fault carries facts: its kind, its place, what was
+//! found, what was expected, the nearest known name. Advice is in the binary, which finds it by
+//! these types, never by their texts.
 
 mod expected;
 mod unparsed;
@@ -21,9 +21,9 @@ pub use unparsed::{SyntaxKind, TreeLimit};
 /// A configuration file's text, kept so that a fault can show its line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// How messages name it.
+    /// The path in messages.
     pub path: PathBuf,
-    /// All of it; empty if it could not be read.
+    /// The whole text; empty if it could not be read.
     pub text: Box<str>,
 }
 
@@ -32,19 +32,19 @@ pub struct SourceFile {
 pub struct Fault {
     /// The file.
     pub source: Arc<SourceFile>,
-    /// The place in it; `None` when it is about the whole file.
+    /// The place in it; `None` if the fault is about the whole file.
     pub place: Option<FilePlace>,
-    /// What is wrong.
+    /// The kind of fault, with its facts.
     pub kind: FaultKind,
 }
 
-/// What is wrong.
+/// The kinds of faults.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FaultKind {
-    /// The system does not let us read it.
+    /// The system reports an error when the file is read.
     #[error("the file cannot be read: {cause}")]
     Unreadable {
-        /// What the system says.
+        /// The system's message.
         cause: String,
     },
     /// It is a folder.
@@ -53,29 +53,29 @@ pub enum FaultKind {
     /// It is larger than any configuration.
     #[error("the file has {bytes} bytes, expected at most {bytes_max}")]
     TooLarge {
-        /// How large it is.
+        /// The file's size.
         bytes: u64,
-        /// How large it may be.
+        /// The largest allowed size.
         bytes_max: u64,
     },
     /// It is not UTF-8.
     #[error("the file is not UTF-8 text (byte {byte})")]
     NotText {
-        /// Where the text ends.
+        /// The byte at which valid UTF-8 ends.
         byte: usize,
     },
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the file is empty, expected `hooks:`")]
     Empty,
     /// It is neither YAML nor JSON.
     #[error("{message}")]
     Syntax {
-        /// Which mistake it is.
+        /// The kind of mistake.
         kind: SyntaxKind,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// It has more of something than is read, so the rest of it is unknown.
+    /// The file exceeds a limit of the tree, so its rest is unknown.
     #[error("{0}")]
     OverLimit(TreeLimit),
     /// The same key appears twice.
@@ -89,12 +89,12 @@ pub enum FaultKind {
     UnknownKey {
         /// The key.
         key: String,
-        /// The keys there are.
+        /// The known keys.
         known: Vec<&'static str>,
         /// One that is close.
         nearest: Option<&'static str>,
     },
-    /// Another key took this one's place.
+    /// Another key has replaced this one.
     #[error("the key `{key}` is not supported; instead, use {successor}")]
     Superseded {
         /// The key.
@@ -125,17 +125,17 @@ pub enum FaultKind {
     /// A value of another kind.
     #[error("expected {expected} but found {found}")]
     WrongKind {
-        /// What belongs there.
+        /// The expected value.
         expected: ExpectedValue,
         /// What was found.
         found: String,
     },
-    /// A value that is none of the words there are.
+    /// A word that is not among the allowed ones.
     #[error("expected {} but found `{found}`", expected.join(", "))]
     UnknownWord {
         /// What was found.
         found: String,
-        /// The words there are.
+        /// The allowed words.
         expected: &'static [&'static str],
         /// One that is close.
         nearest: Option<&'static str>,
@@ -145,19 +145,19 @@ pub enum FaultKind {
     BadValue {
         /// What was found.
         found: String,
-        /// What belongs there.
+        /// The expected value.
         expected: ExpectedValue,
     },
-    /// Something that has to be there is not.
+    /// Something required is missing.
     #[error("missing {0}")]
     Missing(MissingKey),
-    /// Two things that cannot both be.
+    /// Two settings that contradict each other.
     #[error("{0}")]
     Conflict(Conflict),
     /// Two fields of a hook that contradict each other.
     #[error("{0}")]
     HookConflict(HookConflict),
-    /// The version is not one we know.
+    /// The version is unknown.
     #[error("expected version 1 but found `{found}`")]
     UnknownVersion {
         /// What was found.
@@ -180,7 +180,7 @@ pub enum FaultKind {
         /// One that is close.
         nearest: Option<String>,
     },
-    /// A reference where the shell evaluates its value again.
+    /// A reference at a place where the shell evaluates its value again.
     #[error("the shell evaluates `{reference}` again here, so a value could run commands")]
     EvaluatedAgain {
         /// The reference as it is written.
@@ -191,38 +191,38 @@ pub enum FaultKind {
     UnknownDialect {
         /// What was found.
         name: String,
-        /// The dialects there are.
+        /// The known dialects.
         known: Vec<&'static str>,
         /// One that is close.
         nearest: Option<&'static str>,
     },
-    /// No host is called like that.
+    /// No host has this name.
     #[error("expected the name of a host ({}) but found `{name}`", known.join(", "))]
     UnknownHost {
         /// What was found.
         name: String,
-        /// The hosts there are.
+        /// The known hosts.
         known: Vec<&'static str>,
         /// One that is close.
         nearest: Option<&'static str>,
     },
-    /// A `{{x}}` in a place where none is allowed.
+    /// A `{{x}}` at a place that allows none.
     #[error("{0}")]
     Template(hookwright_engine::template::Problem),
-    /// A file of secrets that is open to others.
+    /// A file of secrets that other users can read or change.
     #[error("others can read or change the file (mode {mode:o})")]
     OthersCanRead {
         /// Its permissions.
         mode: u32,
     },
-    /// A secret that would be found where it is none.
+    /// A secret too short to redact safely: it would be found in other text.
     #[error(
         "the value of `{name}` is too short to redact safely, expected at least {bytes_min} bytes"
     )]
     WeakSecret {
         /// Its name.
         name: String,
-        /// How long it has to be.
+        /// The smallest allowed length.
         bytes_min: usize,
     },
     /// A name that is not free.
@@ -236,7 +236,7 @@ pub enum FaultKind {
     DuplicateId {
         /// The id.
         id: String,
-        /// Where the other one is.
+        /// The line of the first one.
         first_line: u32,
     },
     /// Two cases of one test file, or two agents of one list, have the same name.
@@ -244,7 +244,7 @@ pub enum FaultKind {
     DuplicateName {
         /// The name.
         name: String,
-        /// Where the other one is.
+        /// The line of the first one.
         first_line: u32,
     },
     /// A regular expression that cannot be used.
@@ -252,31 +252,31 @@ pub enum FaultKind {
     BadRegex {
         /// The text.
         pattern: String,
-        /// What its own parser says, in one line.
+        /// The regular expression parser's message, in one line.
         cause: String,
     },
     /// More hooks than a set holds.
     #[error("more than {hooks_max} hooks")]
     TooManyHooks {
-        /// How many there may be.
+        /// The largest allowed number.
         hooks_max: usize,
     },
-    /// A loop, a prompt or another file that is named and not there.
+    /// A loop, a prompt or another file that a configuration names and that does not exist.
     #[error("there is no {what} `{name}`")]
     NotFound {
-        /// What was looked for.
+        /// The kind of thing: a loop, a file.
         what: &'static str,
-        /// How it was named.
+        /// The name in the configuration.
         name: String,
-        /// Where it was looked for.
+        /// The folders that were searched.
         looked_in: Box<[PathBuf]>,
-        /// One that is there and is close.
+        /// An existing one with a similar name.
         nearest: Option<Box<str>>,
     },
-    /// A loop or pipeline whose hooks start itself, directly or through others.
+    /// A loop or pipeline that starts itself through its hooks, directly or through others.
     #[error("`{name}` would start itself again: {chain}")]
     StartsItself {
-        /// How it was named.
+        /// The name in the configuration.
         name: String,
         /// From one to the next, and back to the first.
         chain: String,
@@ -284,7 +284,7 @@ pub enum FaultKind {
     /// A pipeline where a loop belongs.
     #[error("`{name}` is a pipeline, but a stage runs a loop")]
     NotALoop {
-        /// How it was named.
+        /// The name in the configuration.
         name: String,
     },
     /// No agent is named.
@@ -295,12 +295,12 @@ pub enum FaultKind {
     UnknownAgent {
         /// The name.
         name: String,
-        /// Those that are known.
+        /// The known agents.
         known: Vec<&'static str>,
-        /// The one that is most like it.
+        /// The known agent with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// An agent that is known, and whose program is not installed.
+    /// A known agent whose program is not installed.
     #[error("the agent `{name}` is not installed: there is no program `{program}`")]
     AgentNotInstalled {
         /// The agent.
@@ -310,10 +310,10 @@ pub enum FaultKind {
         /// The npm package that brings it.
         package: &'static str,
     },
-    /// A command in which a prompt cannot be an argument.
+    /// A command that cannot take a prompt as an argument.
     #[error("{problem}")]
     NoPlaceForPrompt {
-        /// Why.
+        /// The reason.
         problem: String,
     },
     /// There is no prompt.
@@ -328,16 +328,16 @@ pub enum FaultKind {
     /// Work that cannot be found.
     #[error("{problem}")]
     BadQueue {
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// Files that are probably meant as work and are not taken for it.
+    /// Files that are probably meant as work items but have the wrong names.
     #[error("{problem}")]
     Misnamed {
-        /// Which, and what was expected.
+        /// The files, and what was expected.
         problem: String,
     },
-    /// A hook of a stage's loop for something that happens outside of stages.
+    /// A hook of a stage's loop for an event that is fired outside of stages.
     #[error(
         "`{event}` never wakes a hook of a stage's loop: a pipeline's session begins and ends \
          outside its stages"
@@ -345,10 +345,10 @@ pub enum FaultKind {
     NeverFires {
         /// The event, as it is written.
         event: String,
-        /// The event of a stage that comes nearest.
+        /// The event of a stage that is most similar.
         instead: EventName,
     },
-    /// Understood, but not there yet.
+    /// Valid, but not available in this version.
     #[error("`{what}` is not available in this version")]
     NotYet {
         /// What.
@@ -356,7 +356,7 @@ pub enum FaultKind {
     },
 }
 
-/// Two things that cannot both be.
+/// Two settings that contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// `event` in an entry whose key names the event already.
@@ -368,7 +368,7 @@ pub enum Conflict {
     /// `model` of a loop with several agents.
     #[error("`model` is ambiguous: there are several agents")]
     ModelOfSeveral,
-    /// In a test: what belongs to one event, beside a list of several.
+    /// In a test: a key of a single event, beside a list of several events.
     #[error("with `steps`, this key belongs in a step")]
     BesideSteps,
     /// In a test: data from two places.
@@ -385,8 +385,8 @@ pub enum Conflict {
 }
 
 impl FaultKind {
-    /// Whether a file has so much that it was not read, and nothing else is known to be wrong with it: a program
-    /// without our limits would have read it.
+    /// Whether the file exceeds one of our limits and was therefore not read. A program without our
+    /// limits would have read it.
     pub(crate) fn is_over_a_limit(&self) -> bool {
         matches!(self, Self::TooLarge { .. } | Self::OverLimit(_))
     }

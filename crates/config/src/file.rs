@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::{ConfigFile, Fault, FaultKind, SourceFile};
 use crate::limits::CONFIG_BYTES_MAX;
 
-/// A file as it was read, once. A caller that judges its text and then loads it
-/// ([`load_read`](super::load_read)) has judged the very text that is loaded, whatever became of the
-/// file meanwhile.
+/// A file that was read once. A caller that checks its text and then loads it
+/// ([`load_read`](super::load_read)) loads exactly the text it has checked, even if the file
+/// changes meanwhile.
 #[derive(Debug, Clone)]
 pub struct ReadFile {
     pub(super) file: ConfigFile,
@@ -22,7 +22,7 @@ impl ReadFile {
         Self { file: file.clone(), source: read(file) }
     }
 
-    /// Which file it is.
+    /// The file that was read.
     pub fn file(&self) -> &ConfigFile {
         &self.file
     }
@@ -33,7 +33,7 @@ impl ReadFile {
     }
 }
 
-/// The file's text, or the one thing that is wrong with the whole of it.
+/// The file's text, or the one fault of the whole file.
 pub(super) fn read(file: &ConfigFile) -> Result<Arc<SourceFile>, Fault> {
     let whole = |kind| Fault {
         source: Arc::new(SourceFile { path: file.shown_as.clone(), text: "".into() }),
@@ -54,7 +54,7 @@ pub(super) fn read(file: &ConfigFile) -> Result<Arc<SourceFile>, Fault> {
         return Err(whole(FaultKind::TooLarge { bytes, bytes_max: CONFIG_BYTES_MAX }));
     }
     let mut bytes = Vec::new();
-    // A pipe or a device has no length to check before; reading stops just past the limit.
+    // A pipe or a device has no length to check beforehand; reading stops just past the limit.
     opened.by_ref().take(CONFIG_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CONFIG_BYTES_MAX {
         let bytes = bytes.len() as u64;

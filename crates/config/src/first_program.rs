@@ -1,17 +1,17 @@
-//! Whether the program that a command begins with is there: an agent that is not installed is one
-//! clear error before anything starts, instead of exit code 127 in every iteration, and a guard whose
-//! script was renamed is named before it is needed.
+//! Checks whether the program at the beginning of a command exists. An agent that is not installed
+//! is then one clear error before anything starts, instead of exit code 127 in every iteration, and
+//! a guard whose script was renamed is reported before it is needed.
 //!
-//! Only what is certain is said. A command that begins with anything but a plain name, or with a
-//! name that the shell may know by itself, is left to the shell.
+//! Only certain cases are reported. A command that does not begin with a plain name, or begins with
+//! a name that the shell may define itself, is left to the shell.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use hookwright_process::find_program;
 
-/// Names that bash or dash know without a program: reserved words and builtins.
-const SHELLS_OWN: &[&str] = &[
+/// Reserved words and builtins of bash or dash, which need no program.
+const SHELL_WORDS: &[&str] = &[
     ".",
     ":",
     "[",
@@ -93,14 +93,14 @@ const SHELLS_OWN: &[&str] = &[
     "while",
 ];
 
-/// The first program's name, if there is certainly none of that name.
+/// The name of the command's first program, if that program certainly does not exist.
 pub fn missing<'a>(
     command: &'a str,
     env: &[(OsString, OsString)],
     working_dir: &Path,
 ) -> Option<&'a str> {
     let name = plain_name(command)?;
-    // Without a PATH the shell has one of its own, which we don't know.
+    // Without a PATH the shell uses its own default, which we don't know.
     let path = value_of("PATH", env)?;
     if may_be_a_function(name, env) {
         return None;
@@ -108,7 +108,7 @@ pub fn missing<'a>(
     find_program(OsStr::new(name), path, working_dir).is_none().then_some(name)
 }
 
-/// Programs that run the script which is their first argument.
+/// Programs that run the script given as their first argument.
 const INTERPRETERS: &[&str] = &[
     "sh", "bash", "dash", "ksh", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl",
     "php",
@@ -119,21 +119,21 @@ const INTERPRETERS: &[&str] = &[
 pub struct CannotRun<'a> {
     /// The program or script, a part of the command's text.
     pub name: &'a str,
-    /// Why.
-    pub why: WhyNot,
+    /// Why it cannot be run.
+    pub cause: CannotRunCause,
 }
 
 /// Why a program or script cannot be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyNot {
-    /// There is none.
+pub enum CannotRunCause {
+    /// It does not exist.
     NotThere,
-    /// It is there, but may not be executed.
+    /// It exists, but is not executable.
     NotExecutable,
 }
 
-/// What a command begins with and certainly cannot run: its first program, or the script that its first
-/// program is to run. `paths_count` is whether a relative path means a file in `working_dir`.
+/// What a command certainly cannot run: its first program, or the script that its first program
+/// would run. `paths_count` says whether a relative path means a file in `working_dir`.
 pub fn cannot_run<'a>(
     command: &'a str,
     env: &[(OsString, OsString)],
@@ -145,8 +145,8 @@ pub fn cannot_run<'a>(
     let is_certain = |name: &str| paths_count || !is_path(name) || name.starts_with('/');
     if missing(command, env, working_dir).is_some() {
         let is_there = is_path(name) && working_dir.join(name).is_file();
-        let why = if is_there { WhyNot::NotExecutable } else { WhyNot::NotThere };
-        return Some(CannotRun { name, why }).filter(|_| is_certain(name));
+        let cause = if is_there { CannotRunCause::NotExecutable } else { CannotRunCause::NotThere };
+        return Some(CannotRun { name, cause }).filter(|_| is_certain(name));
     }
     let behind = command.trim_start()[name.len()..].trim_start_matches([' ', '\t']);
     let script = plain_word(behind)?;
@@ -159,18 +159,18 @@ pub fn cannot_run<'a>(
     let is_there = working_dir.join(script).exists()
         || (!is_path(script)
             && find_program(OsStr::new(script), value_of("PATH", env)?, working_dir).is_some());
-    (!is_there).then_some(CannotRun { name: script, why: WhyNot::NotThere })
+    (!is_there).then_some(CannotRun { name: script, cause: CannotRunCause::NotThere })
 }
 
-/// The command's first word, if it can be nothing but a program's name.
+/// The command's first word, if it can only be the name of a program.
 fn plain_name(command: &str) -> Option<&str> {
     let name = plain_word(command.trim_start())?;
     // `name ()` defines a function.
     let is_function = command.trim_start()[name.len()..].trim_start().starts_with('(');
-    (!is_function && !SHELLS_OWN.contains(&name)).then_some(name)
+    (!is_function && !SHELL_WORDS.contains(&name)).then_some(name)
 }
 
-/// The word that a text begins with, if no part of it means anything to a shell.
+/// The word at the beginning of a text, if no part of it is special to a shell.
 fn plain_word(text: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
     let end = text.find(|c: char| !is_plain(c)).unwrap_or(text.len());
@@ -179,7 +179,7 @@ fn plain_word(text: &str) -> Option<&str> {
     (!word.is_empty() && ends_the_word).then_some(word)
 }
 
-/// Bash takes functions from its environment, and reads a file that the environment names.
+/// Bash imports functions from its environment, and reads a file that the environment names.
 fn may_be_a_function(name: &str, env: &[(OsString, OsString)]) -> bool {
     let function = format!("BASH_FUNC_{name}%%");
     value_of(&function, env).is_some() || value_of("BASH_ENV", env).is_some()
@@ -202,7 +202,7 @@ mod tests {
     const PATH: (&str, &str) = ("PATH", "/usr/bin:/bin");
 
     #[test]
-    fn a_plain_name_that_no_folder_has_is_missing() {
+    fn a_plain_name_that_is_in_no_folder_of_path_is_missing() {
         for (command, name) in [
             ("no-such-agent", "no-such-agent"),
             ("  no-such-agent -p 'x'", "no-such-agent"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_or_only_the_shell_can_tell_is_not_missing() {
+    fn an_existing_program_or_a_name_only_the_shell_knows_is_not_missing() {
         for command in [
             "",
             "cat",
@@ -248,29 +248,29 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_interpreters_are_looked_for_too() {
+    fn scripts_of_interpreters_are_checked_too() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("there.sh"), "").expect("written");
         let env: Vec<(OsString, OsString)> = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let found = |command: &'static str, paths_count: bool| {
             let found = cannot_run(command, &env, folder.path(), paths_count);
-            found.map(|found| (found.name, found.why))
+            found.map(|found| (found.name, found.cause))
         };
         for (command, expected) in [
-            ("./guard.sh x", Some(("./guard.sh", WhyNot::NotThere))),
-            ("./there.sh", Some(("./there.sh", WhyNot::NotExecutable))),
+            ("./guard.sh x", Some(("./guard.sh", CannotRunCause::NotThere))),
+            ("./there.sh", Some(("./there.sh", CannotRunCause::NotExecutable))),
             ("sh there.sh", None),
-            ("sh  ./gone.sh && true", Some(("./gone.sh", WhyNot::NotThere))),
-            ("bash gone.sh", Some(("gone.sh", WhyNot::NotThere))),
+            ("sh  ./gone.sh && true", Some(("./gone.sh", CannotRunCause::NotThere))),
+            ("bash gone.sh", Some(("gone.sh", CannotRunCause::NotThere))),
             ("sh -c ./gone.sh", None),
             ("sh gone", None),
             ("sh \"$X/gone.sh\"", None),
             ("cat ./gone.sh", None),
-            ("no-such-program", Some(("no-such-program", WhyNot::NotThere))),
+            ("no-such-program", Some(("no-such-program", CannotRunCause::NotThere))),
         ] {
             assert_eq!(found(command, true), expected, "{command}");
         }
-        // Where the folder is not known.
+        // The working directory is unknown.
         for command in ["./guard.sh", "sh ./gone.sh", "bash gone.sh"] {
             assert_eq!(found(command, false), None, "{command}");
         }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_may_know_better() {
+    fn a_path_or_function_in_the_environment_is_respected() {
         let command = "no-such-agent";
         assert_eq!(missing_in(command, &[]), None);
         assert_eq!(missing_in(command, &[PATH, ("BASH_ENV", "x")]), None);

@@ -24,7 +24,7 @@ pub struct HookFiles {
 /// Files that cannot be used: everything that is wrong with all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaultyFiles {
-    /// In the order in which the files were given.
+    /// The faults, in the order in which the files were given.
     pub faults: Vec<Arc<Fault>>,
 }
 
@@ -39,7 +39,7 @@ impl HookFiles {
         }
     }
 
-    /// The environment whose names conditions may ask for, as a rule `std::env::vars_os()`: the
+    /// The environment whose variables conditions may read, usually `std::env::vars_os()`: the
     /// library never reads it by itself.
     pub fn environment<N, V>(self, variables: impl IntoIterator<Item = (N, V)>) -> Self
     where
@@ -50,25 +50,27 @@ impl HookFiles {
         Self { environment: Environment::new(all), ..self }
     }
 
-    /// Hooks of the project, from a file. It has to be there.
+    /// Adds hooks of the project from a file, which has to exist.
     pub fn file(self, path: impl AsRef<Path>) -> Self {
         self.file_of(Layer::Project, path)
     }
 
-    /// Hooks of one kind from a file: those for all projects run first at points that can block.
+    /// Adds hooks of a layer from a file. At events that can be blocked, hooks for all projects run
+    /// first.
     pub fn file_of(self, layer: Layer, path: impl AsRef<Path>) -> Self {
         self.file_in(layer, path.as_ref(), None)
     }
 
-    /// Hooks of the project, from a file of another system, under that system's rules. The crate
-    /// `hookwright-dialects` knows the systems: `hookwright_dialects::named("claude")`. Files of one
-    /// system are read together, in the order in which they are given. What cannot be used of them is
-    /// left out, and blocks where it could have blocked; [`Loaded::left_out`] says what that is.
+    /// Adds hooks of the project from a file of another system, under that system's rules. The
+    /// crate `hookwright-dialects` knows the systems: `hookwright_dialects::named("claude")`. Files
+    /// of one system are read together, in the order in which they are given. What cannot be used
+    /// of them is left out, and blocks at events that it could have blocked; [`Loaded::left_out`]
+    /// lists it.
     pub fn dialect_file(self, dialect: &'static dyn Dialect, path: impl AsRef<Path>) -> Self {
         self.dialect_file_of(Layer::Project, dialect, path)
     }
 
-    /// The same for hooks of one kind: [`Layer::Global`] is the user's file for all projects.
+    /// The same for hooks of a layer: [`Layer::Global`] is the user's file for all projects.
     pub fn dialect_file_of(
         self,
         layer: Layer,
@@ -86,13 +88,13 @@ impl HookFiles {
         self
     }
 
-    /// The systems that a native hook may name with `dialect:` and `host:`, as a rule
-    /// `hookwright_dialects::known()`. Without it a hook can name none.
+    /// The systems that a native hook may name with `dialect:` and `host:`, usually
+    /// `hookwright_dialects::known()`. By default a hook can name none.
     pub fn dialects(self, known: KnownSystems) -> Self {
         Self { known, ..self }
     }
 
-    /// Hooks of the project, from a text; messages and ids call it by this name.
+    /// Adds hooks of the project from a text. Messages and ids call it by this name.
     pub fn text(mut self, name: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         let name = name.into();
         let file = ConfigFile::native(name.clone(), name, Layer::Project);
@@ -100,11 +102,11 @@ impl HookFiles {
         self
     }
 
-    /// The hooks, or everything that is wrong. A host that would rather go on with what could be read
-    /// takes [`load`](crate::load): there an entry with a fault blocks what it would have looked at.
+    /// The hooks, or all faults. A host that prefers to continue with the valid hooks uses
+    /// [`load`](crate::load): with it, an invalid entry blocks what it would have checked.
     pub fn load(self) -> Result<Loaded, FaultyFiles> {
         let known = self.known;
-        let files = self.files.into_iter().map(|(file, text)| (file.knowing(known), text));
+        let files = self.files.into_iter().map(|(file, text)| (file.with_systems(known), text));
         let mut loaded = Loaded::default();
         loaded.add_all(&files.collect::<Vec<_>>(), &self.environment);
         if loaded.faults.is_empty() {

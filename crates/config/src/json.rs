@@ -1,10 +1,10 @@
-//! JSON as JSON is: a file's tree of values with their places, for files that other programs read
-//! too.
+//! Parses JSON strictly into a file's tree of values with their places, for files that other
+//! programs read too.
 //!
-//! A YAML parser reads nearly all of JSON, but not all: a key and its colon on two lines, a very long
-//! key, a NUL in a text. Here JSON means what it means elsewhere, with two differences. A key that
-//! appears twice is a fault, since it is unclear which of the two was meant; and comments (`//`,
-//! `/* */`) are passed over, as people write them into settings.
+//! A YAML parser reads nearly all of JSON, but not all: a key and its colon on two lines, a very
+//! long key, a NUL in a text. Here JSON has its standard meaning, with two exceptions. A key that
+//! appears twice is a fault, because it is unclear which of the two was meant. And comments
+//! (`//`, `/* */`) are skipped, because people write them into settings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::node::{Field, Mark, Node, Raw};
 use super::{Fault, FaultKind, SourceFile, SyntaxKind, TreeLimit};
 use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
-/// The tree of a whole text. Nothing but blanks is nothing.
+/// Parses a whole text. A blank text is `null`.
 pub(super) fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     let mut reader = JsonReader::new(source);
     reader.pass_blanks()?;
@@ -28,12 +28,12 @@ pub(super) fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     Ok(root)
 }
 
-/// Whether a text begins as a JSON object or list does, or with a comment before it.
+/// Whether a text begins like a JSON object or list, possibly after a comment.
 pub(super) fn seems_to_be(text: &str) -> bool {
     text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[', '/'])
 }
 
-/// Keys of one map that are compared with each other; more of them go into a set.
+/// Up to this many keys of one map are compared with each other; above it they go into a set.
 const KEYS_COMPARED_MAX: usize = 16;
 
 struct JsonReader<'a> {
@@ -45,9 +45,9 @@ struct JsonReader<'a> {
     nodes: usize,
 }
 
-/// Where something began.
+/// The position where a value begins.
 #[derive(Debug, Clone, Copy)]
-struct Here {
+struct TextPosition {
     at: usize,
     line: u32,
     column: u32,
@@ -68,22 +68,22 @@ impl<'a> JsonReader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn here(&self) -> Here {
-        Here { at: self.at, line: self.line, column: self.column }
+    fn here(&self) -> TextPosition {
+        TextPosition { at: self.at, line: self.line, column: self.column }
     }
 
-    /// What was read from there on.
-    fn mark(&self, from: Here) -> Mark {
+    /// The mark of the text from `from` to here.
+    fn mark(&self, from: TextPosition) -> Mark {
         Mark::new(from.line, from.column, from.at, self.at - from.at)
     }
 
-    /// Passes bytes that end no line and are one character each.
+    /// Advances over characters of one byte each that do not end a line.
     fn pass(&mut self, bytes: usize) {
         self.at += bytes;
         self.column = self.column.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
 
-    /// Passes a text that may have line ends and wide characters in it.
+    /// Advances over a text that may contain line ends and wide characters.
     fn pass_text(&mut self, bytes: usize) {
         for character in self.text[self.at..self.at + bytes].chars() {
             if character == '\n' {
@@ -141,7 +141,7 @@ impl<'a> JsonReader<'a> {
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
         };
-        // The place of a list or map is where it begins, as in YAML.
+        // A list or map is marked where it begins, as in YAML.
         let at = match raw {
             Raw::Map(_) | Raw::List(_) => Mark::new(from.line, from.column, from.at, 1),
             _ => self.mark(from),
@@ -261,7 +261,7 @@ impl<'a> JsonReader<'a> {
         Ok(short)
     }
 
-    /// `\u00e4`, or a pair of them for one character beyond the first 65,536.
+    /// `\u00e4`, or two of them for one character beyond the first 65,536.
     fn coded(&mut self) -> Result<char, Fault> {
         const PAIR: usize = 12;
         let unit = |text: &str| {
@@ -331,7 +331,7 @@ impl<'a> JsonReader<'a> {
         self.fault(self.next_mark(), syntax(message))
     }
 
-    /// Where the next character is.
+    /// The mark of the next character.
     fn next_mark(&self) -> Mark {
         let length = self.rest().chars().next().map_or(0, char::len_utf8);
         Mark::new(self.line, self.column, self.at, length)
@@ -347,7 +347,7 @@ fn syntax(message: &str) -> FaultKind {
     FaultKind::Syntax { kind: SyntaxKind::Other, message: message.to_owned() }
 }
 
-/// Whether the key is among these fields; `seen` holds their keys where they are many.
+/// Whether the map already has this key; `seen` is the set of its keys once there are many.
 fn is_known(key: &str, fields: &[Field], seen: &mut HashSet<Box<str>>) -> bool {
     if fields.len() < KEYS_COMPARED_MAX {
         return fields.iter().any(|field| *field.key == *key);
@@ -358,7 +358,7 @@ fn is_known(key: &str, fields: &[Field], seen: &mut HashSet<Box<str>>) -> bool {
     !seen.insert(key.into())
 }
 
-/// How a control character is written within a text.
+/// How a control character is written in a text.
 fn written(byte: u8) -> String {
     match byte {
         b'\n' => "\\n".into(),
@@ -368,7 +368,7 @@ fn written(byte: u8) -> String {
     }
 }
 
-/// Whether a text is a number as JSON writes it: no `+`, no leading zero, digits around the point.
+/// Whether a text is a JSON number: no `+`, no leading zero, digits on both sides of the point.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);

@@ -33,7 +33,7 @@ pub(super) const LOOP_KEYS: &[&str] = &[
 pub(super) const PIPELINE_KEYS: &[&str] =
     &["version", "name", "description", "stages", "max_cost", "hooks", "disable_global_hooks"];
 
-/// Keys of agent-pipelines whose work another key does now.
+/// Keys of agent-pipelines that another key has replaced.
 const SUPERSEDED: &[(&str, &str)] = &[
     ("stage", "`loop`"),
     ("completion", "`termination`"),
@@ -47,7 +47,7 @@ pub(super) fn is_key_of_run(key: &str) -> bool {
     LOOP_KEYS.contains(&key) || PIPELINE_KEYS.contains(&key)
 }
 
-/// Notes a key that is unknown here, with its successor if it has one.
+/// Notes an unknown key, with its successor if it has one.
 pub(super) fn check_key(
     field: &Field,
     known: &'static [&'static str],

@@ -1,5 +1,5 @@
-//! Hookwright's files: hooks, loops, pipelines and tests, read, checked whole, every fault with its
-//! place.
+//! Reads Hookwright's files (hooks, loops, pipelines and tests), checks them whole, and reports
+//! every fault with its place.
 //!
 //! A program that embeds the engine reads its hooks like this:
 //!
@@ -53,8 +53,8 @@
 //! | [`schema`] | the same for editors |
 //! | [`test_file`] | cases that say what hooks have to do |
 //!
-//! Reading never stops at the first fault, and never gives up more than it must: an entry with a
-//! fault is left out and remembered as broken, the others stay.
+//! Reading does not stop at the first fault. An invalid entry is left out and remembered as broken;
+//! the others stay.
 #![warn(missing_docs)]
 
 mod action;
@@ -88,8 +88,8 @@ mod top_level;
 mod warning;
 mod written;
 
-/// A file's tree of values with their places, and questions to it: for readers of files that are
-/// not the engine's own, so that their faults look alike.
+/// A file's tree of values with their places, and functions that read it. Readers of other files
+/// use it too, so that their faults look alike.
 pub mod tree {
     pub use super::node::{Field, Mark, Node, Raw, parse};
     pub use super::notes::Notes;

@@ -1,25 +1,28 @@
-//! Whatever grows with a file has a limit. All of them are here, each with its reason.
+//! Limits of everything that grows with a file, each with its reason.
 
-/// A configuration file is read whole. People do not write 4 MiB of hooks by hand.
+/// Bytes of a configuration file, which is read whole. People do not write 4 MiB of hooks by hand.
 pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Bytes of `secrets.env`: room for a hundred tokens and a few private keys.
 pub const SECRETS_BYTES_MAX: u64 = 64 * 1024;
 
-/// Values in one file: room for [`HOOKS_MAX`](hookwright_engine::limits::HOOKS_MAX) hooks with every field.
+/// Values in one file: enough for [`HOOKS_MAX`](hookwright_engine::limits::HOOKS_MAX) hooks with
+/// every field.
 pub const CONFIG_NODES_MAX: usize = 1_000_000;
 
-/// Values that the aliases of one YAML file may repeat: room for a thousand hooks with the same ten
-/// fields. A few lines of anchors can ask for any number, so this bounds what such a file costs.
+/// Values that the aliases of one YAML file may repeat: enough for a thousand hooks with the same
+/// ten fields. A few lines of anchors can expand to any number, so this limits the cost of such a
+/// file.
 pub const CONFIG_REPEATED_MAX: usize = 20_000;
 
 /// Bytes of all texts in one YAML file, aliases expanded: twice the largest file.
 pub const CONFIG_TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Levels of lists and maps within one another in a file. People cannot follow more, and the reader recurses.
+/// Depth of nested lists and maps in a file. People cannot follow more, and the reader is
+/// recursive.
 pub const CONFIG_DEPTH_MAX: usize = 64;
 
-/// Iterations that a loop may ask for: years of work, and every one keeps a folder.
+/// Iterations that a loop may set: years of work, and each of them keeps a folder.
 pub const ITERATIONS_MAX: u32 = 1_000_000;
 
 /// Stages of one pipeline: their folders are numbered with two digits.
@@ -28,5 +31,6 @@ pub const STAGES_MAX: usize = 99;
 /// Characters of an MCP server's name: half of what the names of its tools may have.
 pub const MCP_SERVER_NAME_CHARS_MAX: usize = 32;
 
-/// Warnings that `check` gives about one command: who has read so many rewrites it.
+/// Warnings that `check` reports about one command. After reading this many, its author rewrites
+/// it.
 pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;

@@ -16,7 +16,7 @@ pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
     loaded
 }
 
-/// Checks files that have been read already.
+/// Checks files that have been read before.
 pub fn load_read<'a>(
     files: impl IntoIterator<Item = &'a ReadFile>,
     environment: &Environment,
@@ -27,9 +27,9 @@ pub fn load_read<'a>(
     loaded
 }
 
-/// Reads and checks all files, and looks for what is probably not meant in their commands. That costs
-/// more than reading does, so only `check` asks for it. `root` is the project root, below which the
-/// paths lie that commands are given.
+/// Reads and checks all files, and looks for likely mistakes in their commands. That costs more
+/// than reading, so only `check` does it. `root` is the project root, to which the paths that
+/// commands get are relative.
 pub fn check(
     files: &[ConfigFile],
     root: &Path,
@@ -46,7 +46,7 @@ fn read_all(files: &[ConfigFile], environment: &Environment, loaded: &mut Loaded
     loaded.read_all(texts.collect(), environment, Scope::All);
 }
 
-/// Reads and checks texts as if they stood in these files.
+/// Reads and checks texts as if they were in these files.
 pub fn load_texts<'a>(
     files: impl IntoIterator<Item = (&'a ConfigFile, &'a str)>,
     environment: &Environment,
@@ -61,12 +61,12 @@ pub fn load_texts<'a>(
     loaded
 }
 
-/// Reads and checks a text as if it stood in a file of that name.
+/// Reads and checks a text as if it were in a file of that name.
 pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Loaded {
     load_texts([(file, text)], environment, Scope::All)
 }
 
-/// A file's text, or what is wrong with the whole of it.
+/// A file's text, or the fault of the whole file.
 pub fn read_text(file: &ConfigFile) -> Result<String, Fault> {
     file::read(file).map(|source| source.text.to_string())
 }
@@ -89,13 +89,13 @@ impl Loaded {
         self.read_all(vec![(file, file::read(file))], environment, Scope::All);
     }
 
-    /// Reads and checks a text more, as if it stood in a file of that name.
+    /// Reads and checks another text, as if it were in a file of that name.
     pub fn add_text(&mut self, text: &str, file: &ConfigFile, environment: &Environment) {
         let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
         self.read_all(vec![(file, Ok(source))], environment, Scope::All);
     }
 
-    /// Reads and checks files, or texts in their place.
+    /// Reads and checks files, or the given texts instead of them.
     pub(crate) fn add_all(
         &mut self,
         files: &[(ConfigFile, Option<String>)],
@@ -124,7 +124,7 @@ impl Loaded {
             let Some(dialect) = file.dialect else {
                 match text {
                     Ok(source) => top_level::read(&source, file, environment, scope, self),
-                    Err(fault) => self.file_is_broken(fault),
+                    Err(fault) => self.mark_file_broken(fault),
                 }
                 continue;
             };

@@ -1,4 +1,4 @@
-//! [`Loaded`]: what was read from all files, and what could not be.
+//! [`Loaded`]: what was read from all files, and what could not be read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,49 +12,50 @@ use super::{AgentSettings, AgentSpec, CallbackAddress, Fault, LoopFile, Pipeline
 /// What was read from all files.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// The hooks that could be read, and the memory of those that could not.
+    /// The hooks that could be read. The set also remembers those that could not.
     pub hooks: HookSet,
     /// Everything that is wrong, in the order of the files.
     pub faults: Vec<Arc<Fault>>,
     /// What was left out of foreign files. It blocks nothing.
     pub left_out: Vec<Arc<Fault>>,
-    /// Where people's answers are listened for.
+    /// Where the program listens for people's answers.
     pub callback: CallbackAddress,
-    /// The agents for loops that name none, with the files that say so. A list is empty where what is
-    /// written is a fault.
+    /// The agents for loops that name none, with the file that sets them. If the setting is faulty,
+    /// its list is empty.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
-    /// What the files say for the built-in agent.
+    /// The built-in agent's settings.
     pub agent_settings: AgentSettings,
     /// The loops among the files, with their paths.
     pub loops: Vec<(PathBuf, LoopFile)>,
     /// The pipelines among the files, with their paths.
     pub pipelines: Vec<(PathBuf, PipelineFile)>,
-    /// Where somebody asks for them.
+    /// Warnings, if the caller requested them.
     pub(super) warnings: Option<Warnings>,
 }
 
 impl Loaded {
-    /// What is wrong with the entries that could not be read and that this event would have woken.
+    /// The faults of invalid entries that this event would have woken.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
         self.hooks.broken_for(event).filter_map(|fault| fault.downcast_ref())
     }
 
-    /// Adds what is wrong with the user's secrets. A guard may need one of them, so nothing may pass.
-    pub fn secrets_are_broken(&mut self, faults: Vec<Fault>) {
-        self.entry_is_broken(None, faults);
+    /// Adds the faults of the user's secrets. A guard may need a secret, so every event is blocked.
+    pub fn mark_secrets_broken(&mut self, faults: Vec<Fault>) {
+        self.mark_entry_broken(None, faults);
     }
 
-    /// Nothing in the file could be read, so it may have held a guard for any event.
-    pub(super) fn file_is_broken(&mut self, fault: Fault) {
-        self.entry_is_broken(None, vec![fault]);
+    /// Remembers that nothing in the file could be read. It may have contained a guard for any
+    /// event.
+    pub(super) fn mark_file_broken(&mut self, fault: Fault) {
+        self.mark_entry_broken(None, vec![fault]);
     }
 
-    pub(super) fn entry_is_broken(&mut self, pattern: Option<Pattern>, faults: Vec<Fault>) {
+    pub(super) fn mark_entry_broken(&mut self, pattern: Option<Pattern>, faults: Vec<Fault>) {
         let faults = self.remember_broken(pattern, faults);
         self.faults.extend(faults);
     }
 
-    /// An entry with these faults is remembered as broken; without a pattern it may be for any event.
+    /// Remembers an entry with these faults as broken; without a pattern, for every event.
     pub(super) fn remember_broken(
         &mut self,
         pattern: Option<Pattern>,
@@ -71,9 +72,9 @@ impl Loaded {
 /// Which hooks of a pipeline's file are read: an inline loop has hooks of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// Those of all its stages.
+    /// The hooks of all stages.
     All,
-    /// Those of this stage; of none if there is none.
+    /// The hooks of this stage; `None` means of no stage.
     Stage(Option<&'a str>),
 }
 

@@ -1,5 +1,5 @@
-//! `loop.yaml`: an agent, a prompt, and when it is enough. Its hooks are read with those of other
-//! files; this is the rest, as data. What it means is the runner's affair.
+//! `loop.yaml`: an agent, a prompt, and when to end. Its hooks are read like those of other files;
+//! this module reads the rest, as data. The runner gives it its meaning.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use super::notes::Notes;
 use super::termination::{self, Termination};
 use super::{FaultKind, FilePlace};
 
-/// A loop as its file says it. What is not written is `None`.
+/// A loop as its file describes it. What the file omits is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoopFile {
     /// Its name.
     pub name: Option<String>,
-    /// What it is for.
+    /// The loop's purpose.
     pub description: Option<String>,
-    /// Who does the work: tried in this order. An agent that cannot be read is not among them.
+    /// The agents, tried in this order. An agent that cannot be read is left out.
     pub agents: Option<Vec<AgentSpec>>,
     /// The agent's model, for a loop with one agent.
     pub model: Option<(String, FilePlace)>,
-    /// What the agent is told.
+    /// The agent's prompt.
     pub prompt: Option<PromptSpec>,
     /// When it is enough.
     pub termination: Option<Termination>,
-    /// However it ends, no more than this.
+    /// The most iterations, whatever the termination is.
     pub max_iterations: Option<u32>,
-    /// However it ends, no longer than this.
+    /// The longest run time, whatever the termination is.
     pub max_runtime: Option<Duration>,
-    /// It waits for somebody when it has cost so many US dollars.
+    /// The cost in US dollars at which the session pauses for a person.
     pub max_cost: Option<f64>,
     /// Between iterations.
     pub delay: Option<Duration>,
 }
 
-/// Where a prompt is.
+/// The source of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptSpec {
     /// In the loop's file.
@@ -44,7 +44,7 @@ pub enum PromptSpec {
     File(PathBuf, FilePlace),
 }
 
-/// Reads the keys of a loop that are not its hooks. Unknown keys were noted before.
+/// Reads the keys of a loop other than its hooks. Unknown keys were noted before.
 pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
     let mut read = LoopFile::default();
     for Field { key, at, value } in fields {

@@ -1,9 +1,10 @@
 //! [`McpServerSpec`]: one server of `mcp_servers`, which the built-in agent starts and whose tools it
 //! calls.
 //!
-//! `command`, `args` and the values of `env` may contain `${NAME}` and `${NAME:-default}`. They are
-//! replaced when the server is started ([`McpServerSpec::expand`]), and no shell reads the result. A
-//! secret and a model's key are known in `env` only: arguments are visible to every user of a machine.
+//! `command`, `args` and the values of `env` may contain `${NAME}` and
+//! `${NAME:-default}`. They are replaced when the server is started ([`McpServerSpec::expand`]),
+//! and no shell reads the result. Secrets and model keys can be used in `env` only: arguments are
+//! visible to every user of a machine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ use crate::limits::MCP_SERVER_NAME_CHARS_MAX;
 pub(super) const SERVER_KEYS: &[&str] =
     &["command", "args", "env", "timeout", "start_timeout", "enabled"];
 
-/// A server, and where it is written.
+/// A server, and its place in a file.
 #[derive(Debug, Clone)]
 pub struct McpServerSpec {
-    /// Its name, which the names of its tools contain.
+    /// Its name, which is part of the names of its tools.
     pub name: String,
     /// The program.
     pub command: String,
@@ -34,9 +35,9 @@ pub struct McpServerSpec {
     pub args: Vec<String>,
     /// Variables for it.
     pub env: Vec<(String, String)>,
-    /// How long one call may take, if the file says so.
+    /// The longest duration of a call, if the file sets it.
     pub timeout: Option<Duration>,
-    /// How long its start may take, if the file says so.
+    /// The longest duration of its start, if the file sets it.
     pub start_timeout: Option<Duration>,
     /// Whether it is started.
     pub enabled: bool,
@@ -59,7 +60,7 @@ pub struct ExpandedServer {
     pub env: Vec<(String, String)>,
 }
 
-/// Why a server's values are not known.
+/// Why a server's values cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpansionError {
     /// A variable has no value and no default.
@@ -82,7 +83,7 @@ pub enum ExpansionError {
     },
 }
 
-/// Where the values of variables come from.
+/// Looks up the values of variables.
 pub trait ServerValues {
     /// A variable of the environment that every server has.
     fn variable(&self, name: &str) -> Option<String>;
@@ -128,7 +129,7 @@ impl McpServerSpec {
         json
     }
 
-    /// What is started, for lists: the program and its arguments as they are written.
+    /// The program and its arguments for lists, unexpanded.
     pub fn summary(&self) -> String {
         let words = std::iter::once(&self.command).chain(&self.args);
         let quoted = |word: &String| match word.contains(char::is_whitespace) || word.is_empty() {
@@ -143,10 +144,11 @@ impl McpServerSpec {
     }
 }
 
-type Lookup<'a> = dyn Fn(&str) -> Result<Option<String>, ExpansionError> + 'a;
+type VariableLookup<'a> = dyn Fn(&str) -> Result<Option<String>, ExpansionError> + 'a;
 
-/// A text with its variables replaced. What is not `${NAME}` or `${NAME:-default}` stays as it is.
-fn expanded(text: &str, value_of: &Lookup<'_>) -> Result<String, ExpansionError> {
+/// A text with its variables replaced. Any `$` that does not begin `${NAME}` or `${NAME:-default}`
+/// is kept.
+fn expanded(text: &str, value_of: &VariableLookup<'_>) -> Result<String, ExpansionError> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -201,8 +203,7 @@ pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Vec<McpServerSpec> {
     servers
 }
 
-/// Whether tools of the server can be told from those of every other one: `mcp__a__b` must not be two
-/// tools.
+/// Whether the names of the server's tools are unambiguous: `mcp__a__b` must not mean two tools.
 pub fn is_server_name(name: &str) -> bool {
     let is_accepted = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     (1..=MCP_SERVER_NAME_CHARS_MAX).contains(&name.len())
@@ -282,7 +283,8 @@ pub fn args_of_server(node: &Node, notes: &mut Notes<'_>) -> Vec<String> {
     args
 }
 
-/// The variables of a server. Our own names belong to us: by one of them its processes are found.
+/// The variables of a server. Our own names are reserved: one of them is used to find its
+/// processes.
 pub fn env_of_server(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     let mut pairs = env(node, notes);
     pairs.retain(|(name, _)| {
@@ -299,9 +301,9 @@ pub fn env_of_server(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)
 mod tests {
     use super::*;
 
-    struct Values;
+    struct FixedValues;
 
-    impl ServerValues for Values {
+    impl ServerValues for FixedValues {
         fn variable(&self, name: &str) -> Option<String> {
             match name {
                 "HOME" => Some("/home/me".to_owned()),
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_and_defaults_are_replaced_and_everything_else_stays() {
+    fn variables_and_defaults_are_replaced_and_everything_else_is_kept() {
         let args = [
             "--root=${HOME}/x",
             "${NONE:-a b}",
@@ -349,7 +351,8 @@ mod tests {
             "a${HOME}b${HOME}",
             "`id`",
         ];
-        let read = spec(&args, &[("A", "${TOKEN}"), ("B", "${HOME}")]).expand(&Values).unwrap();
+        let read =
+            spec(&args, &[("A", "${TOKEN}"), ("B", "${HOME}")]).expand(&FixedValues).unwrap();
         assert_eq!(read.command, "/home/me/bin/server");
         assert_eq!(
             read.args,
@@ -372,8 +375,8 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_known_in_env_only_and_a_missing_variable_is_named() {
-        let failed = |spec: McpServerSpec| spec.expand(&Values).unwrap_err();
+    fn a_secret_is_replaced_in_env_only_and_a_missing_variable_is_named() {
+        let failed = |spec: McpServerSpec| spec.expand(&FixedValues).unwrap_err();
         assert_eq!(
             failed(spec(&["${TOKEN}"], &[])),
             ExpansionError::SecretInArguments { name: "TOKEN".to_owned() }
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_servers_can_have_tools_of_one_name() {
+    fn two_servers_cannot_have_tools_of_the_same_name() {
         for name in ["a", "git-hub_2", "A1", &"x".repeat(32)] {
             assert!(is_server_name(name), "{name}");
         }

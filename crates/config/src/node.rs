@@ -1,5 +1,5 @@
-//! A file's tree of values with their places. YAML is read here and JSON in `json.rs`, into the same
-//! [`Node`]s; `notes.rs` asks them questions.
+//! A file's tree of values with their places. YAML is parsed here and JSON in
+//! `json.rs`, into the same [`Node`]s; `notes.rs` reads typed values from them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::limits::{
     CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_REPEATED_MAX, CONFIG_TEXT_BYTES_MAX,
 };
 
-/// A place, small enough to stand at every value.
+/// A place, small enough to be stored with every value.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     pub(super) line: u32,
@@ -28,7 +28,7 @@ pub struct Mark {
 /// A value and its position.
 #[derive(Debug)]
 pub struct Node {
-    /// Where.
+    /// The value's place.
     pub at: Mark,
     /// The value.
     pub raw: Raw,
@@ -37,7 +37,7 @@ pub struct Node {
 /// A value as it is written.
 #[derive(Debug)]
 pub enum Raw {
-    /// Nothing.
+    /// No value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -64,8 +64,8 @@ pub struct Field {
     pub value: Node,
 }
 
-/// The tree of a whole file. What looks like JSON is JSON; in a file that is not named so it may be
-/// YAML that begins with a brace all the same.
+/// Parses a whole file. A text that looks like JSON is parsed as JSON; if that fails and the file's
+/// name does not end in `.json`, as YAML, which may begin with a brace too.
 pub fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     if !json::seems_to_be(&source.text) {
         return parse_yaml(source);
@@ -90,7 +90,7 @@ fn parse_yaml(source: &Arc<SourceFile>) -> Result<Node, Fault> {
             max_events: CONFIG_NODES_MAX * 4,
             max_depth: CONFIG_DEPTH_MAX,
             max_total_scalar_bytes: CONFIG_TEXT_BYTES_MAX,
-            // Each of them is kept once for every anchor around it.
+            // Each of these events is stored once for every anchor around it.
             max_recorded_anchor_events: CONFIG_REPEATED_MAX * 5,
             max_recorded_anchor_bytes: CONFIG_TEXT_BYTES_MAX,
             // One anchor for a hundred hooks is what anchors are for.
@@ -109,7 +109,7 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &Error) -> Fault {
     Fault { source: Arc::clone(source), place, kind: fault_kind(error) }
 }
 
-/// Which of our faults the parser's error is, directly or while it followed an alias.
+/// Our fault for the parser's error, whether it arose directly or while following an alias.
 fn fault_kind(error: &Error) -> FaultKind {
     let kind = match error {
         Error::AliasError { error, .. } => return fault_kind(error),
@@ -134,7 +134,7 @@ fn fault_kind(error: &Error) -> FaultKind {
             (None, _) => SyntaxKind::Other,
         },
     };
-    // The place is shown beside the message, and the parser's advice is for people who call it from Rust.
+    // The place is shown beside the message, and the parser's advice addresses Rust programmers.
     let mut message = error.to_string();
     for behind in [" at line ", "; use from_str"] {
         message.truncate(message.find(behind).unwrap_or(message.len()));
@@ -142,7 +142,7 @@ fn fault_kind(error: &Error) -> FaultKind {
     FaultKind::Syntax { kind, message }
 }
 
-/// Which of our limits the parser reached.
+/// Our limit that the parser reached, if it did.
 fn limit_reached(error: &Error) -> Option<TreeLimit> {
     match error {
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => Some(TreeLimit::Depth),
@@ -199,10 +199,10 @@ impl Mark {
         Self { line, column, start: small(start), len: small(len) }
     }
 
-    /// The place as an editor opens it.
+    /// The place in the form that editors open.
     pub fn place(self, source: &SourceFile) -> FilePlace {
         let text = &source.text;
-        // Syntax errors come without a byte offset; line and column lead there as well.
+        // Syntax errors have no byte offset, but line and column lead to the same place.
         let start = if self.start == u32::MAX {
             let line_start: usize = text
                 .split_inclusive('\n')
@@ -222,7 +222,7 @@ impl Mark {
 }
 
 impl Node {
-    /// What was found, in words.
+    /// Describes the value for a fault.
     pub fn found(&self) -> String {
         match &self.raw {
             Raw::Null => "nothing".into(),

@@ -1,5 +1,5 @@
-//! Questions to a file's tree. Each (`text`, `word`, `duration`…) either has its answer or notes a
-//! fault with the place and what was expected there.
+//! Reads typed values from a file's tree. Each method (`text`, `word`, `duration`…) returns the
+//! value or notes a fault with its place and what was expected.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::{ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, duration};
 pub struct Notes<'a> {
     /// The file.
     pub source: &'a Arc<SourceFile>,
-    /// What is wrong with it so far.
+    /// The faults so far.
     pub faults: Vec<Fault>,
 }
 
 impl<'a> Notes<'a> {
-    /// Nothing is noted yet.
+    /// Starts without faults.
     pub fn new(source: &'a Arc<SourceFile>) -> Self {
         Self { source, faults: Vec::new() }
     }
@@ -34,7 +34,7 @@ impl<'a> Notes<'a> {
         self.faults.push(Fault { source: Arc::clone(self.source), place, kind });
     }
 
-    /// Notes a fault at a part of a text value, as exactly as the file's own text allows.
+    /// Notes a fault at a part of a text value, as precisely as the file's text allows.
     pub fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
         let whole = node.at.place(self.source);
         let exact = match &node.raw {
@@ -45,13 +45,13 @@ impl<'a> Notes<'a> {
         self.faults.push(Fault { source: Arc::clone(self.source), place: Some(place), kind });
     }
 
-    /// Notes that something else was expected here.
+    /// Notes that a value of another type was expected here.
     pub fn wrong_kind(&mut self, node: &Node, expected: impl Into<ExpectedValue>) {
         let expected = expected.into();
         self.note(node.at, FaultKind::WrongKind { expected, found: node.found() });
     }
 
-    /// Notes a value that cannot be used here.
+    /// Notes a value that is not allowed here.
     pub fn bad_value(
         &mut self,
         at: Mark,
@@ -62,12 +62,12 @@ impl<'a> Notes<'a> {
         self.note(at, FaultKind::BadValue { found, expected });
     }
 
-    /// Notes that something has to be here.
+    /// Notes that something required is missing here.
     pub fn missing(&mut self, at: Mark, key: MissingKey) {
         self.note(at, FaultKind::Missing(key));
     }
 
-    /// A text that says something.
+    /// A text that is not blank.
     pub fn text<'n>(
         &mut self,
         node: &'n Node,
@@ -86,7 +86,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A command, with `{{x}}` where this wire knows the name.
+    /// A command, with `{{x}}` for names that this wire knows.
     pub fn command(&mut self, node: &Node, wire: &dyn Wire) -> Option<CommandText> {
         let text = self.text(node, "a command")?;
         if text.contains('\0') {
@@ -175,7 +175,7 @@ impl<'a> Notes<'a> {
         read
     }
 
-    /// One of a few words.
+    /// One of the given words.
     pub fn word<T: Copy>(
         &mut self,
         node: &Node,
@@ -226,7 +226,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A map from names to texts; numbers and booleans count as the text in the file.
+    /// A map from names to texts. A number or a boolean is taken as it is written in the file.
     pub fn texts(
         &mut self,
         node: &Node,
@@ -245,7 +245,7 @@ impl<'a> Notes<'a> {
         texts
     }
 
-    /// A text, or the text in the file for a number or a boolean; `None` for anything else.
+    /// A text, or a number or boolean as it is written in the file; `None` for anything else.
     pub fn written(&self, node: &Node) -> Option<String> {
         match &node.raw {
             Raw::Text(text) => Some(text.to_string()),

@@ -1,5 +1,5 @@
-//! `pipeline.yaml`: stages, one after the other. Its hooks are read with those of other files; this is
-//! the rest, as data.
+//! `pipeline.yaml`: stages that run one after the other. Its hooks are read like those of other
+//! files; this module reads the rest, as data.
 
 use super::keys::{LOOP_KEYS, check_key};
 use super::loop_file::{self, LoopFile};
@@ -9,31 +9,31 @@ use super::termination;
 use super::{FilePlace, MissingKey};
 use crate::limits::STAGES_MAX;
 
-/// A pipeline as its file says it.
+/// A pipeline as its file describes it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PipelineFile {
     /// Its name.
     pub name: Option<String>,
-    /// What it is for.
+    /// The pipeline's purpose.
     pub description: Option<String>,
     /// Its stages, in order.
     pub stages: Vec<StageSpec>,
-    /// It waits for somebody when it has cost so many US dollars.
+    /// The cost in US dollars at which the session pauses for a person.
     pub max_cost: Option<f64>,
 }
 
 /// One stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageSpec {
-    /// Its name, which no other stage has.
+    /// Its name, unique within the pipeline.
     pub name: String,
     /// Its loop.
     pub body: StageBody,
-    /// How many iterations.
+    /// The number of iterations.
     pub runs: Option<u32>,
-    /// What it gets from an earlier stage.
+    /// What it takes from an earlier stage.
     pub inputs: Option<Inputs>,
-    /// Where in the file.
+    /// The place in the file.
     pub place: FilePlace,
 }
 
@@ -44,10 +44,10 @@ pub enum StageBody {
     Named {
         /// The name or path.
         name: String,
-        /// Where in the file.
+        /// The place in the file.
         place: FilePlace,
     },
-    /// The loop itself. Its hooks are known by their stage.
+    /// The loop itself. Its hooks belong to this stage.
     Inline(Box<LoopFile>),
 }
 
@@ -56,11 +56,11 @@ pub enum StageBody {
 pub struct Inputs {
     /// The stage.
     pub from: String,
-    /// Which of its outputs.
+    /// The outputs that it takes.
     pub select: Select,
 }
 
-/// Which outputs of a stage.
+/// Selects outputs of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Select {
     /// The last one.
@@ -71,8 +71,8 @@ pub enum Select {
 
 const STAGE_KEYS: &[&str] = &["name", "loop", "runs", "inputs"];
 
-/// Reads the keys of a pipeline that are not its hooks. `inline` is given each loop that is written in the
-/// file itself, whose hooks are read with the others.
+/// Reads the keys of a pipeline other than its hooks. `inline` is called with each loop that is
+/// written in the file itself; its hooks are read with the others.
 pub(super) fn read<'n>(
     fields: &'n [Field],
     whole: &Node,

@@ -1,6 +1,6 @@
-//! The JSON Schema of `hookwright.yaml`, with which editors complete and check it while it is
-//! written. It is made from the same lists of keys that the reader uses, so that neither can have a
-//! key that the other does not know; the reader is the stricter of the two.
+//! The JSON Schema of `hookwright.yaml`, with which editors complete and check it. It is made from
+//! the lists of keys that the reader uses, so that neither knows a key that the other doesn't. The
+//! reader is stricter than the schema.
 
 use hookwright_engine::hook::{
     ACTION_TYPE_NAMES, ACTION_TYPES, ActionKey, Exhausted, KeyValue, OnFailure,
@@ -117,7 +117,7 @@ fn mcp_server() -> Value {
     })
 }
 
-/// `hooks:` as a map. Known names are listed, so that editors complete them.
+/// `hooks:` as a map. Known event names are listed, so that editors complete them.
 fn hooks_by_event() -> Value {
     let list = json!({ "type": ["array", "null"], "items": { "$ref": "#/$defs/hook" } });
     let mut events = Map::new();
@@ -165,7 +165,7 @@ fn hook() -> Value {
     })
 }
 
-/// What may stand at a key that one type of hook has.
+/// The schema of a key that one type of hook has.
 fn own_field(ActionKey(_, value, what): &ActionKey) -> Value {
     let mut field = match value {
         KeyValue::Text => json!({ "type": "string" }),
@@ -186,7 +186,7 @@ fn own_field(ActionKey(_, value, what): &ActionKey) -> Value {
     field
 }
 
-/// What may stand at a key that hooks of every type have.
+/// The schema of a key that hooks of every type have.
 fn common_field(key: &str) -> Value {
     let text = |what: &str| json!({ "type": "string", "description": what });
     let switch = |what: &str| json!({ "type": "boolean", "description": what });

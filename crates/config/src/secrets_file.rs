@@ -1,10 +1,11 @@
 //! `secrets.env`: lines of `NAME=value`, in a file that only its owner can read.
 //!
-//! A value is bare, in `'single quotes'` (all of it as it is, also over several lines) or in
-//! `"double quotes"` with `\n`, `\"`, `\\`, `\$` and `` \` ``. Nothing is expanded, and what a shell
-//! would read otherwise is a fault: such files are often read by shells too.
+//! A value is bare, in `'single quotes'` (taken literally, also over several lines) or in
+//! `"double quotes"` with `
+//! `, `\"`, `\\`, `\$` and `` \` ``. Nothing is expanded. A value that a shell would read
+//! differently is a fault, because shells often read such files too.
 //!
-//! A fault shows the line it is about, so faults get a copy of the text without its values.
+//! A fault shows its line, so faults get a copy of the text without the values.
 
 use std::fs;
 use std::io::Read;
@@ -19,7 +20,7 @@ use hookwright_engine::{Secrets, answer};
 use crate::limits::SECRETS_BYTES_MAX;
 use crate::{Fault, FaultKind, FilePlace, SourceFile};
 
-/// Reads a file of secrets. `shown_as` is how messages name it.
+/// Reads a file of secrets. Messages call it `shown_as`.
 pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {
     let text = text_of(path).map_err(|kind| {
         let source = Arc::new(SourceFile { path: shown_as.into(), text: "".into() });
@@ -41,7 +42,7 @@ pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>>
 
 fn text_of(path: &Path) -> Result<String, FaultKind> {
     let unreadable = |error: std::io::Error| FaultKind::Unreadable { cause: error.to_string() };
-    // Asked before it is opened: a pipe would keep us waiting for ever.
+    // Check this before opening the file: opening a pipe would block for ever.
     let kind = fs::metadata(path).map_err(unreadable)?.file_type();
     if kind.is_dir() {
         return Err(FaultKind::IsFolder);
@@ -105,7 +106,7 @@ impl SecretsReader<'_> {
         self.at += self.rest_of_line().len() + 1;
     }
 
-    /// One `NAME=value`; goes on to the next line.
+    /// Reads one `NAME=value` and moves to the next line.
     fn entry(&mut self) -> Result<(String, String), FaultKind> {
         const ENTRY: &str = "NAME=value, an empty line or a # comment";
         let line = self.rest_of_line();
@@ -125,7 +126,7 @@ impl SecretsReader<'_> {
         let behind = self.rest_of_line().trim_start();
         let is_comment = behind.starts_with('#') && self.rest_of_line().starts_with([' ', '\t']);
         if !behind.is_empty() && !is_comment {
-            return Err(bad(BEHIND));
+            return Err(bad(AFTER_VALUE));
         }
         self.next_line();
         Ok((name, value))
@@ -138,7 +139,7 @@ impl SecretsReader<'_> {
         if is_ours(name) || name.starts_with("HOOKWRIGHT") {
             self.faults.push((line, FaultKind::ReservedName { name: name.to_owned() }));
         }
-        // Hiding a word of an answer would change what a hook says.
+        // If such a word were redacted in a hook's answer, the answer would change its meaning.
         let hides_answers = answer::field_names()
             .any(|word| word.contains(value) || value.contains(&format!("\"{word}")));
         if value.len() < SECRET_BYTES_MIN || hides_answers {
@@ -152,9 +153,10 @@ impl SecretsReader<'_> {
     }
 }
 
-const BEHIND: &str = "nothing after the value but a # comment; put a value with spaces in quotes";
+const AFTER_VALUE: &str =
+    "nothing after the value but a # comment; put a value with spaces in quotes";
 const UNCLOSED: &str = "a quote that closes the value";
-const BARE: &str = "a value in 'single quotes', since a shell would read this one differently";
+const QUOTED: &str = "a value in 'single quotes', since a shell would read this one differently";
 
 fn is_name(name: &str) -> bool {
     !name.is_empty()
@@ -166,7 +168,7 @@ fn bad(expected: &'static str) -> FaultKind {
     FaultKind::BadValue { found: "…".to_owned(), expected: expected.into() }
 }
 
-/// The value that begins at `begin`, and where it ends.
+/// The value that begins at `begin`, and its end.
 fn single_quoted(text: &str, begin: usize) -> Result<(String, usize), FaultKind> {
     let value = &text[begin + 1..];
     let len = value.find('\'').ok_or_else(|| bad(UNCLOSED))?;
@@ -179,11 +181,11 @@ fn double_quoted(text: &str, begin: usize) -> Result<(String, usize), FaultKind>
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => return Ok((value, begin + 1 + at + 1)),
-            '$' | '`' => return Err(bad(BARE)),
+            '$' | '`' => return Err(bad(QUOTED)),
             '\\' => match letters.next() {
                 Some((_, 'n')) => value.push('\n'),
                 Some((_, escaped @ ('"' | '\\' | '$' | '`'))) => value.push(escaped),
-                Some(_) | None => return Err(bad(BARE)),
+                Some(_) | None => return Err(bad(QUOTED)),
             },
             letter => value.push(letter),
         }
@@ -196,13 +198,13 @@ fn bare(text: &str, begin: usize) -> Result<(String, usize), FaultKind> {
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let value = &rest[..end];
     if value.contains(['\'', '"', '$', '`', '\\', ';', '&', '|', '<', '>', '(', ')']) {
-        return Err(bad(BARE));
+        return Err(bad(QUOTED));
     }
-    // A file from elsewhere may end its lines with CR LF.
+    // Files from other systems may end lines with CR LF.
     Ok((value.to_owned(), begin + end))
 }
 
-/// The same lines, each only up to what may be shown.
+/// The same lines, each cut before its value.
 fn without_values(text: &str) -> String {
     let shown = |line: &str| match line.split_once('=') {
         _ if line.trim().is_empty() => String::new(),
@@ -225,11 +227,11 @@ fn place(text: &str, line: usize) -> FilePlace {
 mod tests {
     use super::*;
 
-    struct Case {
+    struct SecretsCase {
         folder: tempfile::TempDir,
     }
 
-    impl Case {
+    impl SecretsCase {
         fn new(text: &str, mode: u32) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("secrets.env");
@@ -255,11 +257,11 @@ mod tests {
     }
 
     fn faults(text: &str) -> Vec<String> {
-        Case::new(text, 0o600).read().expect_err("faulty")
+        SecretsCase::new(text, 0o600).read().expect_err("faulty")
     }
 
     #[test]
-    fn values_stand_bare_in_single_and_in_double_quotes() {
+    fn values_are_bare_or_in_single_or_double_quotes() {
         let text = "# tokens\n\nexport A=hunter-22/x#y=\nB='hunter 22 $x'\nC=\"hunter\\n\\\"22\\\\\\$\" # \
                     why\n  D='-----BEGIN\nhunter22\n-----END'\r\nE=hunter22\r\n";
         let expected = [
@@ -270,14 +272,14 @@ mod tests {
             ("E", "hunter22"),
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(Case::new(text, 0o600).read(), Ok(expected.to_vec()));
-        assert_eq!(Case::new("", 0o400).read(), Ok(Vec::new()));
+        assert_eq!(SecretsCase::new(text, 0o600).read(), Ok(expected.to_vec()));
+        assert_eq!(SecretsCase::new("", 0o400).read(), Ok(Vec::new()));
     }
 
     #[test]
     fn a_file_that_others_can_read_is_refused() {
         for mode in [0o640, 0o604, 0o602, 0o666] {
-            let faults = Case::new("A=hunter22\n", mode).read().expect_err("refused");
+            let faults = SecretsCase::new("A=hunter22\n", mode).read().expect_err("refused");
             assert!(faults[0].contains(&format!("{mode:o}")), "{faults:?}");
         }
     }
@@ -311,12 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_found_not_only_the_first() {
+    fn every_fault_is_reported_not_only_the_first() {
         assert_eq!(faults("A=x\nnothing\nB=y\n").len(), 3);
     }
 
     #[test]
-    fn what_is_no_file_is_not_waited_for() {
+    fn a_folder_or_a_missing_file_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let faults = read_secrets(folder.path(), Path::new("s")).expect_err("a folder");
         assert_eq!(faults[0].kind, FaultKind::IsFolder);

@@ -10,28 +10,28 @@ use crate::limits::ITERATIONS_MAX;
 /// When it is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Termination {
-    /// After so many iterations.
+    /// Ends after a number of iterations.
     Fixed {
-        /// How many; `None` leaves it to `runs` and `max_iterations`.
+        /// The number; `None` leaves it to `runs` and `max_iterations`.
         iterations: Option<u32>,
     },
-    /// When the agent says stop so often in a row.
+    /// Ends when the agent decides to stop several times in a row.
     Judgment {
-        /// How often.
+        /// The number of decisions in a row.
         consensus: u32,
-        /// Not before so many iterations.
+        /// The least number of iterations.
         min_iterations: u32,
     },
-    /// When nothing is left to do.
+    /// Ends when the queue is empty.
     Queue {
-        /// Where the work is found.
+        /// The queue.
         source: QueueSpec,
-        /// Iterations that one piece of work may take.
+        /// The most iterations for one work item.
         per_item: u32,
     },
 }
 
-/// Where a queue's work is found.
+/// The source of a queue's work items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueSpec {
     /// What a command prints, one a line.

@@ -1,7 +1,7 @@
-//! Test files: cases that fire events and say what has to come of it. `hookwright test` runs them.
+//! Test files: cases that fire events and state the expected results. `hookwright test` runs them.
 //!
-//! They are read like a configuration: whole, and every fault with its place. This file holds what
-//! a case is; `test_file/reader.rs` reads it, `test_file/schema.rs` describes it to editors.
+//! They are read like a configuration: whole, and every fault with its place. This file defines a
+//! case; `test_file/reader.rs` reads it, and `test_file/schema.rs` describes it to editors.
 
 mod reader;
 mod schema;
@@ -27,65 +27,66 @@ pub struct TestFile {
     pub faults: Vec<Fault>,
 }
 
-/// One case: a project as it is found, one event or several, and what has to come of them.
+/// One case: the files of a project, one event or several, and the expected results.
 #[derive(Debug, Clone)]
 pub struct TestCase {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it begins in its file.
+    /// The line where it begins.
     pub line: u32,
-    /// The session's name, under which hooks remember things.
+    /// The session's name, under which hooks keep their memory.
     pub session: Option<String>,
     /// Variables on top of the host's environment.
     pub env: Vec<(String, String)>,
-    /// Shell text that prepares the project, once the files are there.
+    /// A shell script that prepares the project after its files were written.
     pub setup: Option<String>,
-    /// Files to lay down before anything else, named from the project root.
+    /// Files to write before anything else, relative to the project root.
     pub files: Vec<(PathBuf, String)>,
     /// Fire in the project itself instead of in a copy.
     pub in_place: bool,
-    /// What is fired, in this order; at least one.
+    /// The events to fire, in this order; at least one.
     pub steps: Vec<CaseStep>,
 }
 
 /// One event of a case.
 #[derive(Debug, Clone)]
 pub struct CaseStep {
-    /// Where it begins in its file.
+    /// The line where it begins.
     pub line: u32,
-    /// What is fired.
+    /// The event to fire.
     pub event: Event,
     /// Files to lay down before it, named from the project root.
     pub files: Vec<(PathBuf, String)>,
-    /// What has to come of it.
+    /// The expected result.
     pub expected: ExpectedResult,
 }
 
-/// What has to come of firing an event. What is `None` is not looked at.
+/// The expected result of firing an event. What is `None` is not checked.
 #[derive(Debug, Clone, Default)]
 pub struct ExpectedResult {
     /// One of [`DECISIONS`].
     pub decision: Option<&'static str>,
-    /// Why.
+    /// The reason.
     pub reason: Option<WantedText>,
     /// For the agent: all of them, in this order.
     pub contexts: Option<Vec<WantedText>>,
     /// For the user: all of them, in this order.
     pub messages: Option<Vec<WantedText>>,
-    /// The tool's input as hooks rewrote it; null if none did.
+    /// The tool's input as hooks rewrote it; null if they did not.
     pub updated_input: Option<Value>,
-    /// The tool's output as hooks rewrote it; null if none did.
+    /// The tool's output as hooks rewrote it; null if they did not.
     pub updated_output: Option<Value>,
-    /// What goes into the agent's next prompt.
+    /// The output for the agent's next prompt.
     pub piped_output: Option<WantedText>,
-    /// The hooks that ran: all of them, in this order. Skipped ones only where they are named.
+    /// The hooks that ran: all of them, in this order. Skipped hooks are ignored unless they are
+    /// listed.
     pub hooks: Option<Vec<WantedHook>>,
     /// The files that were touched: all of them.
     pub files: Option<Vec<WantedFile>>,
 }
 
 impl ExpectedResult {
-    /// Whether nothing is looked at, so that it always holds.
+    /// Whether nothing is checked, so that it always holds.
     pub fn is_empty(&self) -> bool {
         let Self {
             decision,
@@ -110,10 +111,10 @@ impl ExpectedResult {
     }
 }
 
-/// The words for a decision, weakest first.
+/// The words for decisions, weakest first.
 pub const DECISIONS: &[&str] = &["none", "allow", "ask", "block", "stop", "abort"];
 
-/// The word for a verdict, out of [`DECISIONS`].
+/// The word in [`DECISIONS`] for a verdict.
 pub fn decision_of(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Proceed { .. } => "none",
@@ -125,10 +126,10 @@ pub fn decision_of(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A text that has to come. White space at its end does not count.
+/// An expected text. White space at its end is ignored.
 #[derive(Debug, Clone)]
 pub enum WantedText {
-    /// There is none.
+    /// No text.
     Nothing,
     /// Exactly this.
     Exactly(String),
@@ -136,21 +137,21 @@ pub enum WantedText {
     Like {
         /// Parts.
         contains: Vec<String>,
-        /// Regular expressions, each of which finds something.
+        /// Regular expressions, each of which has to match.
         matches: Vec<Regex>,
     },
 }
 
 impl WantedText {
-    /// Whether this is what was wanted. Empty text is none.
-    pub fn fits(&self, came: &str) -> bool {
-        let came = came.trim_end();
+    /// Whether `actual` is the expected text. Empty text counts as none.
+    pub fn fits(&self, actual: &str) -> bool {
+        let actual = actual.trim_end();
         match self {
-            WantedText::Nothing => came.is_empty(),
-            WantedText::Exactly(text) => text.trim_end() == came,
+            WantedText::Nothing => actual.is_empty(),
+            WantedText::Exactly(text) => text.trim_end() == actual,
             WantedText::Like { contains, matches } => {
-                contains.iter().all(|part| came.contains(part.as_str()))
-                    && matches.iter().all(|regex| regex.is_match(came))
+                contains.iter().all(|part| actual.contains(part.as_str()))
+                    && matches.iter().all(|regex| regex.is_match(actual))
             }
         }
     }
@@ -175,12 +176,12 @@ impl fmt::Display for WantedText {
 pub struct WantedHook {
     /// Its id.
     pub id: String,
-    /// How its run has to count.
+    /// The expected status of its run.
     pub status: Option<Status>,
 }
 
 impl WantedHook {
-    /// The words for how a run counts. Nothing is left `started`: whatever runs is waited for.
+    /// The words for statuses. `started` is not among them: every hook is waited for.
     pub const STATUS_WORDS: &'static [&'static str] =
         &["success", "blocked", "failed", "timed_out", "skipped"];
 
@@ -193,35 +194,35 @@ impl WantedHook {
 pub struct WantedFile {
     /// Named from the project root.
     pub path: PathBuf,
-    /// How; created or changed if it is not said.
-    pub touch: Option<Touch>,
-    /// Its contents then.
+    /// The expected change; created or changed if `None`.
+    pub touch: Option<FileChange>,
+    /// The expected contents.
     pub content: Option<WantedText>,
 }
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Touch {
-    /// It was not there before.
+pub enum FileChange {
+    /// The file did not exist before.
     Created,
-    /// Its content or its permissions are others.
+    /// Its content or its permissions differ.
     Changed,
-    /// It is gone.
+    /// The file no longer exists.
     Deleted,
 }
 
-impl Touch {
-    /// The words for these.
+impl FileChange {
+    /// The words for these changes.
     pub const WORDS: &'static [&'static str] = &["created", "changed", "deleted"];
 
-    const ALL: [Touch; 3] = [Touch::Created, Touch::Changed, Touch::Deleted];
+    const ALL: [FileChange; 3] = [FileChange::Created, FileChange::Changed, FileChange::Deleted];
 
-    /// The word for it.
+    /// The word for this change.
     pub fn as_str(self) -> &'static str {
         match self {
-            Touch::Created => "created",
-            Touch::Changed => "changed",
-            Touch::Deleted => "deleted",
+            FileChange::Created => "created",
+            FileChange::Changed => "changed",
+            FileChange::Deleted => "deleted",
         }
     }
 }

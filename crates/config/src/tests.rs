@@ -283,7 +283,7 @@ fn a_condition_is_checked_when_the_file_is_read_and_points_at_the_variable() {
 }
 
 #[test]
-fn a_part_of_a_text_over_several_lines_is_pointed_at_where_it_stands() {
+fn a_fault_within_a_text_of_several_lines_points_at_its_place() {
     for (text, place) in [
         (
             "hooks:\n  Stop:\n    - command: |\n        echo hi\n        echo ${TOOL_INPT.x}\n",
@@ -304,13 +304,13 @@ fn a_part_of_a_text_over_several_lines_is_pointed_at_where_it_stands() {
 }
 
 #[test]
-fn every_fault_of_an_entry_is_shown_also_when_its_action_is_missing() {
+fn every_fault_of_an_entry_is_reported_even_if_its_action_is_missing() {
     let found = faults("hooks: {Stop: [{comand: x, timeout: 5x, once: maybe}]}");
     assert_eq!(found.len(), 3, "{found:?}");
 }
 
 #[test]
-fn a_condition_that_is_too_long_is_a_fault_whatever_letters_it_ends_in() {
+fn a_condition_that_is_too_long_is_a_fault_even_with_wide_letters_at_its_end() {
     let long =
         format!("hooks: {{Stop: [{{command: x, when: \"'xy' == '{}'\"}}]}}", "ä".repeat(5500));
     let found = faults(&long);
@@ -318,7 +318,7 @@ fn a_condition_that_is_too_long_is_a_fault_whatever_letters_it_ends_in() {
 }
 
 #[test]
-fn nesting_without_end_is_told_apart_from_too_many_values() {
+fn too_deep_nesting_and_too_many_values_are_different_faults() {
     let deep = format!("hooks: {}x{}", "[".repeat(70), "]".repeat(70));
     let found = faults(&deep);
     assert!(found.len() == 1 && found[0].contains("at most 64 levels of nesting"), "{found:?}");
@@ -333,7 +333,7 @@ fn a_path_into_an_unknown_variable_is_a_fault() {
 }
 
 #[test]
-fn keys_nobody_reads_are_faults_and_old_ones_are_named_with_their_successor() {
+fn unknown_keys_are_faults_and_old_keys_are_reported_with_their_successor() {
     assert_eq!(
         faults("hoks: {}\n"),
         ["hookwright.yaml:1:1: unknown key `hoks`, expected one of: version, hooks, \
@@ -401,7 +401,7 @@ fn faults_of_mcp_servers_name_their_place_and_the_nearest_key() {
 }
 
 #[test]
-fn of_two_mcp_servers_with_one_name_the_one_of_the_nearer_file_counts() {
+fn if_two_mcp_servers_have_one_name_the_nearer_file_wins() {
     let (project, global) =
         (file("hookwright.yaml", Layer::Project), file("hooks.yaml", Layer::Global));
     let texts = [
@@ -438,7 +438,7 @@ fn top_level_values_of_the_wrong_kind_are_faults() {
 }
 
 #[test]
-fn where_answers_are_listened_for_is_kept_and_the_first_file_counts() {
+fn the_first_file_that_sets_the_callback_address_wins() {
     let text = "callback: {bind: localhost, port: 0, public_url: \"https://a.example:8443/x/\"}";
     let kept = CallbackAddress {
         bind: Some([127, 0, 0, 1].into()),
@@ -461,7 +461,7 @@ fn where_answers_are_listened_for_is_kept_and_the_first_file_counts() {
 }
 
 #[test]
-fn an_address_that_nobody_can_listen_at_or_reach_is_a_fault() {
+fn an_unusable_callback_address_is_a_fault() {
     assert_eq!(
         faults("callback: {bind: example.org, public_url: \"example.org\"}"),
         [
@@ -477,7 +477,7 @@ fn an_address_that_nobody_can_listen_at_or_reach_is_a_fault() {
 }
 
 #[test]
-fn what_cannot_stand_together_is_a_fault() {
+fn keys_that_contradict_each_other_are_a_fault() {
     for (entry, message) in [
         ("{command: x, await: false, on_failure: abort}", "nothing waits for the failure"),
         ("{command: x, on_exhausted: abort}", "needs `on_failure: retry`"),
@@ -532,14 +532,14 @@ fn what_cannot_stand_together_is_a_fault() {
         let found = faults(text);
         assert!(found.len() == 1 && found[0].contains(message), "{text}: {found:?}");
     }
-    // A webhook's `await` means a person, so nothing is contradictory here.
+    // A webhook's `await` waits for a person, so nothing is contradictory here.
     assert!(
         faults("hooks: {Stop: [{url: 'https://x', await: false, on_failure: abort}]}").is_empty()
     );
 }
 
 #[test]
-fn what_is_no_yaml_has_one_fault_with_its_place() {
+fn invalid_yaml_has_one_fault_with_its_place() {
     for (text, expected) in [
         ("", "hookwright.yaml: the file is empty, expected `hooks:`"),
         ("# nothing\n", "hookwright.yaml: the file is empty, expected `hooks:`"),
@@ -557,7 +557,7 @@ fn what_is_no_yaml_has_one_fault_with_its_place() {
 }
 
 #[test]
-fn a_bomb_of_anchors_is_refused_before_it_grows() {
+fn a_bomb_of_anchors_is_refused_before_it_is_expanded() {
     let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
     for (name, before) in ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip("abcdefgh".chars()) {
         let nine = vec![format!("*{before}"); 9].join(",");
@@ -616,7 +616,7 @@ fn an_unreadable_entry_is_remembered_for_the_events_it_would_have_woken() {
     assert_eq!(loaded.hooks.hooks().len(), 1, "the good entry stays");
     assert_eq!(loaded.hooks.broken_for(&event("tool:pre_execute")).count(), 1);
     assert_eq!(loaded.hooks.broken_for(&event("session:stop")).count(), 0);
-    // Where not even the event can be read, it may have been a guard for any.
+    // If even the event cannot be read, the entry may have been a guard for any event.
     let loaded = load("hooks: {tool:nonsense: [{command: a}]}");
     assert_eq!(loaded.hooks.broken_for(&event("user:prompt_submit")).count(), 1);
     let open = event("claude:config_change");
@@ -692,7 +692,7 @@ fn loop_and_pipeline_files_have_keys_of_their_own() {
 }
 
 #[test]
-fn a_loop_is_read_with_everything_it_says() {
+fn a_loop_is_read_with_all_its_keys() {
     let text = "name: work
 agent: [{type: command, command: my-agent, prompt: argument}, {script: turns.yaml}, claude]
 model: opus
@@ -762,7 +762,7 @@ hooks: {on_error: [{command: outer}]}
 }
 
 #[test]
-fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
+fn impossible_values_of_a_loop_or_a_pipeline_are_faults() {
     for (text, expected) in [
         ("termination: {}", "1:14: missing `type`: fixed, judgment or queue"),
         ("termination: {type: fixd}", "expected fixed, judgment, queue but found `fixd`"),
@@ -809,7 +809,7 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
 }
 
 #[test]
-fn more_hooks_than_a_set_holds_are_a_fault() {
+fn more_hooks_than_the_limit_are_a_fault() {
     let mut text = String::from("hooks:\n  session:start:\n");
     for _ in 0..=hookwright_engine::limits::HOOKS_MAX {
         text.push_str("    - {command: x}\n");
@@ -820,7 +820,7 @@ fn more_hooks_than_a_set_holds_are_a_fault() {
     assert!(loaded.faults[0].to_string().contains("more than 10000 hooks"));
 }
 
-/// What is awaited, and what a failure leads to, where nothing is written.
+/// Whether a hook is awaited, and what its failure leads to, if the file sets neither.
 // Conformance: agent-pipelines-014, agent-pipelines-016, agent-pipelines-031
 #[test]
 fn defaults_depend_on_what_the_event_can_do() {
@@ -854,7 +854,7 @@ fn defaults_depend_on_what_the_event_can_do() {
 }
 
 #[test]
-fn what_was_read_is_loaded_whatever_became_of_the_file() {
+fn a_file_is_loaded_as_it_was_read_even_if_it_has_changed_since() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = |name: &str| ConfigFile::native(folder.path().join(name), name, Layer::Project);
     let text = "hooks: {Stop: [{command: x, id: first}]}";
@@ -871,7 +871,7 @@ fn what_was_read_is_loaded_whatever_became_of_the_file() {
 }
 
 #[test]
-fn a_question_needs_no_address_and_a_webhook_that_asks_nobody_does() {
+fn a_webhook_needs_an_address_unless_it_asks_a_person() {
     let text = "hooks: {stage:complete: [{type: webhook, await: true, body: {text: go?}}]}";
     assert_eq!(one_hook(text).action.summary(), "ask a person");
 }

@@ -30,18 +30,18 @@ pub(super) fn read(
 ) {
     let root = match parse(source) {
         Ok(root) => root,
-        Err(fault) => return loaded.file_is_broken(fault),
+        Err(fault) => return loaded.mark_file_broken(fault),
     };
     let mut notes = Notes::new(source);
     let fields = match &root.raw {
         Raw::Null => {
             let empty = Fault { source: Arc::clone(source), place: None, kind: FaultKind::Empty };
-            return loaded.file_is_broken(empty);
+            return loaded.mark_file_broken(empty);
         }
         _ => notes.map(&root, ExpectedValue::HooksKey),
     };
     let Some(fields) = fields else {
-        return loaded.entry_is_broken(None, notes.faults);
+        return loaded.mark_entry_broken(None, notes.faults);
     };
     let known = match file.layer {
         Layer::Loop => LOOP_KEYS,
@@ -68,9 +68,9 @@ pub(super) fn read(
             }
         }
     }
-    // A fault outside of the entries leaves open what the file was meant to guard.
+    // After a fault outside of the entries, it is unknown what the file was meant to guard.
     if !notes.faults.is_empty() {
-        loaded.entry_is_broken(None, std::mem::take(&mut notes.faults));
+        loaded.mark_entry_broken(None, std::mem::take(&mut notes.faults));
     }
     let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
     let mut reading = HookReading {
@@ -110,11 +110,11 @@ fn read_key(
             notes.note(value.at, FaultKind::UnknownVersion { found: value.to_json().to_string() });
         }
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
-        "callback" => loaded.callback.or(&callback_address::read(value, notes)),
+        "callback" => loaded.callback.fill_from(&callback_address::read(value, notes)),
         "permissions" => {
             permissions(value, notes, &mut loaded.agent_settings);
             if let Some(warnings) = &mut loaded.warnings {
-                warnings.found.extend(warning::of_permissions(field, notes.source));
+                warnings.found.extend(warning::permission_warning(field, notes.source));
             }
         }
         "mcp_servers" => {
@@ -127,7 +127,7 @@ fn read_key(
                 loaded.agent_settings.set_model(layer, name);
             }
         }
-        // The others belong to the runner and the agent.
+        // The other keys belong to the runner and the agent.
         _ => {}
     }
 }
@@ -153,7 +153,7 @@ fn permissions(node: &Node, notes: &mut Notes<'_>, settings: &mut AgentSettings)
     }
 }
 
-/// The `hooks:` of one file on their way into the set.
+/// Adds the `hooks:` of one file to the set.
 struct HookReading<'a> {
     stem: String,
     shown_as: Arc<Path>,
@@ -166,8 +166,8 @@ struct HookReading<'a> {
     loaded: &'a mut Loaded,
 }
 
-/// Where an entry listens, and where that is written.
-struct Listens<'a> {
+/// The event of an entry, and the place where it is written.
+struct EntryEvent<'a> {
     event: &'a Arc<str>,
     at: Mark,
     pattern: Pattern,
@@ -194,7 +194,7 @@ impl HookReading<'_> {
                     self.event(event);
                 }
             }
-            // The other way to write it: a list whose entries name their event themselves.
+            // The other form: a list whose entries name their event themselves.
             Raw::List(entries) => {
                 for (number, entry) in entries.iter().enumerate() {
                     self.entry_with_event(entry, number);
@@ -203,7 +203,7 @@ impl HookReading<'_> {
             _ => {
                 let mut notes = Notes::new(self.source);
                 notes.wrong_kind(node, ExpectedValue::HooksByEvent);
-                self.loaded.entry_is_broken(None, notes.faults);
+                self.loaded.mark_entry_broken(None, notes.faults);
             }
         }
     }
@@ -217,11 +217,11 @@ impl HookReading<'_> {
         };
         match Pattern::parse(&event.key) {
             Ok(pattern) => {
-                self.loaded.entry_is_broken(Some(pattern.clone()), notes.faults);
+                self.loaded.mark_entry_broken(Some(pattern.clone()), notes.faults);
                 for (number, entry) in entries.iter().enumerate() {
                     let pattern = pattern.clone();
-                    let listens = Listens { event: &name, at, pattern, in_a_list: false };
-                    self.entry(entry, listens, number);
+                    let event = EntryEvent { event: &name, at, pattern, in_a_list: false };
+                    self.entry(entry, event, number);
                 }
             }
             Err(error) => {
@@ -232,16 +232,18 @@ impl HookReading<'_> {
         }
     }
 
-    /// Entries whose event is unknown. They can't run, so only their faults are read, after those of the event.
+    /// Entries under an unknown event. They cannot run, so only their faults are noted, after the
+    /// fault of the event.
     fn at_no_event(&mut self, entries: &[Node], in_a_list: bool, mut notes: Notes<'_>) {
         for entry in entries {
-            // Rules that depend on the event are kept at one of these; a matcher is least strict at them.
+            // Rules that depend on the event are met by one of these; a matcher is least strict at
+            // them.
             let mut pattern = Pattern::parse("*").unwrap_or_default();
             pattern.points.retain(|point| point.event.subject != Some("tool_name"));
-            let listens = Listens { event: &"*".into(), at: entry.at, pattern, in_a_list };
-            entry::read(entry, self.place(&listens, 0), &mut notes);
+            let event = EntryEvent { event: &"*".into(), at: entry.at, pattern, in_a_list };
+            entry::read(entry, self.place(&event, 0), &mut notes);
         }
-        self.loaded.entry_is_broken(None, notes.faults);
+        self.loaded.mark_entry_broken(None, notes.faults);
     }
 
     fn entry_with_event(&mut self, entry: &Node, number: usize) {
@@ -266,39 +268,43 @@ impl HookReading<'_> {
         });
         match read {
             Some((name, at, pattern)) => {
-                self.entry(entry, Listens { event: &name, at, pattern, in_a_list: true }, number);
+                self.entry(
+                    entry,
+                    EntryEvent { event: &name, at, pattern, in_a_list: true },
+                    number,
+                );
             }
-            // What is not even a map was said to be none.
+            // An entry that is not even a map was already reported as such.
             None if matches!(entry.raw, Raw::Map(_)) => {
                 self.at_no_event(std::slice::from_ref(entry), true, notes);
             }
-            None => self.loaded.entry_is_broken(None, notes.faults),
+            None => self.loaded.mark_entry_broken(None, notes.faults),
         }
     }
 
-    fn place<'p>(&'p self, listens: &'p Listens<'p>, number: usize) -> entry::EntryPlace<'p> {
+    fn place<'p>(&'p self, event: &'p EntryEvent<'p>, number: usize) -> entry::EntryPlace<'p> {
         entry::EntryPlace {
-            event: listens.event,
-            event_at: listens.at,
-            pattern: &listens.pattern,
-            id: format!("{}/{}#{number}", self.stem, listens.event),
+            event: event.event,
+            event_at: event.at,
+            pattern: &event.pattern,
+            id: format!("{}/{}#{number}", self.stem, event.event),
             file: &self.shown_as,
             path: &self.path,
-            in_a_list: listens.in_a_list,
+            in_a_list: event.in_a_list,
             layer: self.layer,
             known: self.known,
             environment: self.environment,
         }
     }
 
-    fn entry(&mut self, node: &Node, listens: Listens<'_>, number: usize) {
+    fn entry(&mut self, node: &Node, event: EntryEvent<'_>, number: usize) {
         let mut notes = Notes::new(self.source);
-        let hook = entry::read(node, self.place(&listens, number), &mut notes);
+        let hook = entry::read(node, self.place(&event, number), &mut notes);
         if let (Some(hook), Some(warnings)) = (&hook, &mut self.loaded.warnings) {
-            warnings.look_at(node, hook, Some(listens.at), self.source, self.environment);
-            // What is wrong with it comes first.
+            warnings.check_hook(node, hook, Some(event.at), self.source, self.environment);
+            // Its faults come first.
             if notes.faults.is_empty() {
-                warnings.look_for_program(node, hook, self.source, self.environment);
+                warnings.check_program(node, hook, self.source, self.environment);
             }
         }
         if let (Some(hook), true) = (hook, notes.faults.is_empty()) {
@@ -310,7 +316,7 @@ impl HookReading<'_> {
             }
         }
         if !notes.faults.is_empty() {
-            self.loaded.entry_is_broken(Some(listens.pattern), notes.faults);
+            self.loaded.mark_entry_broken(Some(event.pattern), notes.faults);
         }
     }
 }

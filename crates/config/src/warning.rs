@@ -1,6 +1,6 @@
-//! What [`check`](super::check) says about a hook's command beyond faults: places that probably don't
-//! do what their author thinks. What is odd about a place is `template/warnings.rs`'s to know; here
-//! it gets its place in the file.
+//! What
+//! [`check`](super::check) reports about a hook's command beyond faults: places that probably don't do what their author thinks. `template/warnings.rs`
+//! finds them; this module gives them their place in the file.
 
 mod tools;
 
@@ -16,42 +16,42 @@ use hookwright_engine::variables::{self, Environment, PREFIX};
 use super::node::{Field, Mark, Node, Raw};
 use super::written::WrittenText;
 use super::{FilePlace, SourceFile};
-use crate::first_program::{WhyNot, cannot_run};
+use crate::first_program::{CannotRunCause, cannot_run};
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 
-/// A place in a configuration that probably doesn't do what its author thinks. The hook runs all
-/// the same.
+/// A place in a configuration that probably doesn't do what its author thinks. The hook runs
+/// anyway.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     /// The file.
     pub source: Arc<SourceFile>,
-    /// The place of the variable's name in it, or of what else the warning is about.
+    /// The place of the variable's name, or of the other subject of the warning.
     pub place: FilePlace,
-    /// What is odd about it.
+    /// The kind of warning.
     pub kind: WarningKind,
     /// The variable's name, or what else was found there.
     pub name: String,
-    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`; the hook's id where the
-    /// warning is about a whole hook.
+    /// The variable as it would be written in quotes: `$NAME`, or `${NAME.path}`. For a warning
+    /// about a whole hook, the hook's id.
     pub reference: String,
-    /// For an unknown name: a known one that is close.
+    /// For an unknown name: a similar known one.
     pub nearest: Option<String>,
 }
 
-/// What is odd about a place.
+/// The kinds of warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarningKind {
     /// A variable in a command.
     Variable(template::CommandWarningKind),
-    /// Rules that nothing enforces.
+    /// Rules that this program does not enforce.
     NotEnforced,
-    /// A hook that nothing fires. Its name is the event, as written.
+    /// A hook whose event is never fired. Its name is the event, as written.
     NothingFires {
         /// The hosts that it is for; all if empty.
         hosts: Vec<Box<str>>,
     },
     /// A program or script that a hook cannot run.
-    CannotRun(WhyNot),
+    CannotRun(CannotRunCause),
     /// A tool that no agent has.
     UnknownTool,
     /// A part of the input that no tool of the hook has.
@@ -61,14 +61,14 @@ pub enum WarningKind {
     },
 }
 
-/// What was found so far.
+/// The warnings so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Warnings {
     pub(super) found: Vec<Warning>,
-    /// The project's own path holds a character that means something to a shell, and so do all paths
+    /// The project's own path contains a character that is special to a shell, and so do all paths
     /// below it.
     are_paths_odd: bool,
-    /// The project root, where commands run, if it is known.
+    /// The project root, where commands run, if known.
     root: Option<PathBuf>,
 }
 
@@ -89,14 +89,16 @@ impl Warning {
     }
 }
 
-/// Shells whose commands read as the lexer reads them. In zsh nothing is split, in fish all differs.
+/// Shells whose commands the lexer reads correctly. Zsh splits nothing, and fish has another
+/// syntax.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh"];
 
 /// Names that a session has, wherever the check itself may run.
-const OF_A_SESSION: &[&str] = &["HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ"];
+const SESSION_VARIABLES: &[&str] =
+    &["HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ"];
 
-/// Names that a command gets from us beside the variables.
-const OF_A_RUN: &[&str] = &[
+/// Variables of ours that a command gets in addition to those of the event.
+const RUN_VARIABLES: &[&str] = &[
     "HOOKWRIGHT_HOOK",
     "HOOKWRIGHT_ATTEMPT",
     "HOOKWRIGHT_CHAIN",
@@ -105,12 +107,12 @@ const OF_A_RUN: &[&str] = &[
     PROJECT,
 ];
 
-/// The project root, which commands of a session are told.
+/// The project root, in the environment of a session's commands.
 const PROJECT: &str = "HOOKWRIGHT_PROJECT";
 
 impl Warnings {
-    /// Adds those of a hook. `entry` is what it was read from, `event_at` where its event is written.
-    pub(super) fn look_at(
+    /// Adds the warnings about a hook. `entry` is its node, `event_at` the place of its event.
+    pub(super) fn check_hook(
         &mut self,
         entry: &Node,
         hook: &Hook,
@@ -120,7 +122,7 @@ impl Warnings {
     ) {
         if let Action::Shell(shell) = &hook.action {
             let (wire, are_paths_odd) = (hook.policy.wire, self.are_paths_odd);
-            self.found.extend(of_shell_hook(
+            self.found.extend(shell_warnings(
                 entry,
                 shell,
                 wire,
@@ -129,11 +131,11 @@ impl Warnings {
                 are_paths_odd,
             ));
         }
-        self.found.extend(tools::of_hook(entry, hook, event_at, source));
+        self.found.extend(tools::tool_warnings(entry, hook, event_at, source));
     }
 
-    /// Adds what is said of a program or script that is not there.
-    pub(super) fn look_for_program(
+    /// Adds a warning if the hook's program or script does not exist.
+    pub(super) fn check_program(
         &mut self,
         entry: &Node,
         hook: &Hook,
@@ -142,12 +144,13 @@ impl Warnings {
     ) {
         if let Action::Shell(shell) = &hook.action {
             let cannot_run = self.cannot_run(entry, hook, shell, source, environment);
-            // A file names it once, however many of its hooks run it.
-            let is_news = |news: &Warning| {
-                let same = |known: &Warning| known.kind == news.kind && known.name == news.name;
+            // One warning per file, even if many of its hooks run the program.
+            let is_new = |warning: &Warning| {
+                let same =
+                    |known: &Warning| known.kind == warning.kind && known.name == warning.name;
                 !self.found.iter().any(|known| same(known) && Arc::ptr_eq(&known.source, source))
             };
-            let cannot_run = cannot_run.filter(is_news);
+            let cannot_run = cannot_run.filter(is_new);
             self.found.extend(cannot_run);
         }
     }
@@ -177,7 +180,7 @@ impl Warnings {
         Some(Warning {
             source: Arc::clone(source),
             place,
-            kind: WarningKind::CannotRun(found.why),
+            kind: WarningKind::CannotRun(found.cause),
             name: found.name.to_owned(),
             reference: hook.id.clone(),
             nearest: None,
@@ -192,7 +195,7 @@ fn is_plain_shell(shell: &Shell) -> bool {
 }
 
 /// The warnings of a shell hook, in the order of its command.
-fn of_shell_hook(
+fn shell_warnings(
     entry: &Node,
     shell: &Shell,
     wire: &dyn Wire,
@@ -205,12 +208,15 @@ fn of_shell_hook(
     };
     let is_set = |name: &str| {
         let by_author = shell.env.iter().any(|(set, _)| set == name);
-        let of_a_run = OF_A_RUN.contains(&name)
+        let of_a_run = RUN_VARIABLES.contains(&name)
             || name.strip_suffix("_FILE").is_some_and(variables::is_ours)
             || name.starts_with(hookwright_engine::template::GENERATED);
-        by_author || of_a_run || OF_A_SESSION.contains(&name) || environment.get(name).is_some()
+        by_author
+            || of_a_run
+            || SESSION_VARIABLES.contains(&name)
+            || environment.get(name).is_some()
     };
-    // What the author sets in `env` overrides what we set, so its value is known.
+    // The author's `env` overrides our variables, so its value is known.
     let is_ours = |name: &str| {
         (variables::is_ours(name) || name == PROJECT || wire.variable(name).is_some())
             && !shell.env.iter().any(|(set, _)| set == name)
@@ -235,7 +241,7 @@ fn of_shell_hook(
         .map(|warning| {
             let exact = written.as_mut().and_then(|written| written.place(&warning.name_at));
             if exact.is_none() {
-                // After one place that isn't certain no other is.
+                // After one uncertain place no later one is certain.
                 written = None;
             }
             Warning {
@@ -257,8 +263,8 @@ fn of_shell_hook(
         .collect()
 }
 
-/// What is said of `permissions`: no version of ours obeys them yet, so a rule protects nothing.
-pub(super) fn of_permissions(field: &Field, source: &Arc<SourceFile>) -> Option<Warning> {
+/// The warning about `permissions`: this version does not enforce them, so a rule protects nothing.
+pub(super) fn permission_warning(field: &Field, source: &Arc<SourceFile>) -> Option<Warning> {
     let Raw::Map(kinds) = &field.value.raw else { return None };
     let has_rules =
         |kind: &&Field| matches!(&kind.value.raw, Raw::List(rules) if !rules.is_empty());
@@ -284,7 +290,7 @@ fn command_of(entry: &Node) -> Option<(&Node, &str)> {
 
 fn nearest_name(name: &str, environment: &Environment) -> Option<String> {
     let plain = name.strip_prefix(PREFIX).unwrap_or(name);
-    // The prefix of what is set elsewhere belongs to its name.
+    // The prefix of an environment variable is part of its name.
     let of_environment = || nearest(name, environment.names()).map(str::to_owned);
     nearest(plain, variables::names()).map(str::to_owned).or_else(of_environment)
 }

@@ -1,23 +1,23 @@
-//! How a text value is written in its file, and so where its parts stand.
+//! Finds the places of a text value's parts in its file.
 //!
 //! YAML has many ways to write one text: plain, in quotes with escapes, in blocks that are indented
-//! and folded. All of them keep the characters that are no blanks, and keep them in order. So the
-//! value and the file are walked side by side, blanks are passed on either side, escapes are read,
-//! and every other character has to be the same; where one isn't, no place is certain and none is
-//! given.
+//! and folded. All of them keep the characters other than blanks, in order. So this reader walks
+//! through the value and the file in parallel, skips blanks in both, resolves escapes, and requires
+//! every other character to be equal. At the first difference no place is certain any more, and
+//! none is returned.
 
 use std::ops::Range;
 
 use super::FilePlace;
 
-/// A value and its written form, walked from the beginning. Parts are asked for in order.
+/// A value and its text in the file, read from the beginning. Ask for parts in order.
 pub(super) struct WrittenText<'a> {
     value: &'a str,
     file: &'a str,
     style: Style,
-    /// How far the value has been walked.
+    /// How much of the value has been read.
     passed: usize,
-    /// Where that is in the file.
+    /// The position in the file.
     at: usize,
     line: u32,
     column: u32,
@@ -33,7 +33,7 @@ enum Style {
 /// A character of the value as the file shows it.
 struct WrittenCharacter {
     character: char,
-    /// Bytes it takes there.
+    /// The bytes it takes in the file.
     length: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'a> WrittenText<'a> {
             column: whole.column,
         };
         match file.as_bytes().get(written.at) {
-            // A block may begin with a quote as well, which is then a part of its text.
+            // A block may begin with a quote, too; then the quote is part of its text.
             Some(b'\'') if !written.is_all_plain() => written.opened(Style::Single),
             Some(b'"') if !written.is_all_plain() => written.opened(Style::Double),
             _ => written,
@@ -72,7 +72,7 @@ impl<'a> WrittenText<'a> {
         Self { style, at: self.at + 1, column: self.column + 1, ..self }
     }
 
-    /// The place of a part of the value. `None` where it isn't certain.
+    /// The place of a part of the value; `None` if it is uncertain.
     pub(super) fn place(&mut self, part: &Range<usize>) -> Option<FilePlace> {
         while self.passed < part.start {
             self.step()?;
@@ -100,7 +100,7 @@ impl<'a> WrittenText<'a> {
                     self.pass_shown()?;
                     break;
                 }
-                // A line end of the value may be none in the file, and the other way round.
+                // A line end of the value may be absent in the file, and vice versa.
                 _ if wanted.is_whitespace() => break,
                 Some(WrittenCharacter { character, .. }) if character.is_whitespace() => {
                     self.pass_shown()?
@@ -112,7 +112,7 @@ impl<'a> WrittenText<'a> {
         Some(())
     }
 
-    /// The next character that the file shows; an escaped line end counts as a blank.
+    /// The next character of the file; an escaped line end counts as a blank.
     fn next_character(&self) -> Option<WrittenCharacter> {
         let rest = &self.file[self.at..];
         let character = rest.chars().next()?;
@@ -137,7 +137,7 @@ impl<'a> WrittenText<'a> {
                 _ => self.column += 1,
             }
         }
-        // Whether a lone carriage return ends a line depends on who counts.
+        // Programs disagree on whether a lone carriage return ends a line.
         let is_clear = self.file[self.at..end] != *"\r" || self.file[end..].starts_with('\n');
         self.at = end;
         is_clear.then_some(())

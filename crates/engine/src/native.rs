@@ -4,7 +4,7 @@
 //! Guards fail closed: everything that is not a clear success or a clear block is a failure. The
 //! hook's terms decide in `dispatch.rs` what follows from it.
 
-use hookwright_events::wait::Word;
+use hookwright_events::wait::AnswerMeaning;
 use hookwright_events::{
     Answer, AnswerDecision, EventName, FunctionOutcome, Outcome, Output, PersonOutcome, Power,
     ProcessOutcome, RequestOutcome, Status, WorkOutcome,
@@ -164,7 +164,7 @@ fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
     let reason = Some(format!("`{action}` by {by}{message}"));
     // Here the event itself is a question, and this person has answered it. A word that the hook
     // offers besides yes and no is neither.
-    let is_yes = Word::of(action, &[]) == Some(Word::Yes);
+    let is_yes = AnswerMeaning::parse(action, &[]) == Some(AnswerMeaning::Yes);
     let is_question = at.event.name == EventName::PERMISSION_PROMPT;
     let decision = (is_yes && is_question).then_some(AnswerDecision::Allow);
     Meaning { reason, ..succeeded(Answer { decision, ..Answer::default() }) }

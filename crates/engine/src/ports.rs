@@ -49,7 +49,7 @@ use crate::limits::LATE_ANSWERS_MAX;
 use crate::variables::Carried;
 pub use pipelines::{Child, ChildEnd, EndRequest, NotRun, Pipelines, StartedBy};
 pub use stop_blocks::StopBlocks;
-pub use waits::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
+pub use waits::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
 
 /// The future that a port returns.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -38,7 +38,7 @@ pub struct Answer {
     pub updated_input: Option<Value>,
     /// The rewritten tool output.
     pub updated_output: Option<Value>,
-    /// The rewritten output of a tool of an MCP server; it counts for no other tool.
+    /// The rewritten output of a tool of an MCP server; ignored for any other tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_mcp_output: Option<Box<Value>>,
     /// Hides this hook's output.
@@ -48,7 +48,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Denies the operation.
+    /// An answer that denies the operation.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self {
             decision: Some(AnswerDecision::Deny),
@@ -57,27 +57,27 @@ impl Answer {
         }
     }
 
-    /// Requests a person's decision.
+    /// An answer that requests a person's decision.
     pub fn ask(reason: impl Into<String>) -> Self {
         Self { decision: Some(AnswerDecision::Ask), reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Allows the operation without asking a person.
+    /// An answer that allows the operation without asking a person.
     pub fn allow() -> Self {
         Self { decision: Some(AnswerDecision::Allow), ..Self::default() }
     }
 
-    /// Ends the turn or the session.
+    /// An answer that ends the turn or the session.
     pub fn stop(reason: impl Into<String>) -> Self {
         Self { stop: true, stop_reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Replaces the tool's input.
+    /// An answer that replaces the tool's input.
     pub fn rewrite(input: Value) -> Self {
         Self { updated_input: Some(input), ..Self::default() }
     }
 
-    /// Tells the agent something.
+    /// An answer with context for the agent.
     pub fn context(text: impl Into<String>) -> Self {
         Self::default().with_context(text)
     }
@@ -95,8 +95,8 @@ impl Answer {
         Self { system_message: Some(text.into()), ..self }
     }
 
-    /// Keeps only what restricts or adds: deny, ask, `continue: false`, contexts and messages. For
-    /// an answer among other text or with a failing exit code.
+    /// Keeps only what restricts or adds: deny, ask, `continue: false`, contexts and messages. Used
+    /// for an answer among other text, or with a failing exit code.
     pub fn restricting(self) -> Self {
         Self {
             decision: self.decision.filter(|decision| *decision != AnswerDecision::Allow),
@@ -109,8 +109,8 @@ impl Answer {
         }
     }
 
-    /// Settles what replaces the output of this tool: what is for every tool, else what is for tools of
-    /// MCP servers, if this is one.
+    /// Chooses the new output of this tool: `updated_output`, or else `updated_mcp_output` for a
+    /// tool of an MCP server.
     pub fn settle_output(&mut self, tool: Option<&str>) {
         let for_servers = self.updated_mcp_output.take();
         let for_servers = for_servers.filter(|_| tool.is_some_and(crate::tool::is_of_server));
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_for_tools_of_servers_replaces_that_of_no_other_tool() {
+    fn an_output_for_tools_of_servers_does_not_replace_the_output_of_other_tools() {
         let settled = |tool: Option<&str>, for_all: Option<Value>| {
             let mut answer = Answer {
                 updated_output: for_all,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_one_thing_and_what_travels_beside_it() {
+    fn an_answer_carries_one_decision_and_its_context_and_messages() {
         let said = |answer: Answer| serde_json::to_value(answer).expect("plain data");
         for (answer, fields) in [
             (Answer::deny("no"), json!({ "decision": "deny", "reason": "no" })),

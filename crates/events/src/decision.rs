@@ -107,8 +107,8 @@ pub struct Decision {
     pub piped_output: String,
     /// The agent gets that output unchanged, without an added text.
     pub piped_raw: bool,
-    /// The message to the agent is more than news of a success, so the agent must get it even if it
-    /// has finished its work.
+    /// The message to the agent does more than report a success, so the agent must get it even if
+    /// it has finished its work.
     pub must_reach_agent: bool,
     /// A hook whose dialect lets a session survive its errors has handled this one.
     pub survives_error: bool,
@@ -117,8 +117,8 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Combines the decisions of several hooks, given in configuration order: the strongest
-    /// verdict, among equals the first; the last rewrite; every context and message.
+    /// Combines the decisions of several hooks, given in configuration order. The strongest verdict
+    /// wins, and the first among equals; the last rewrite wins; every context and message is kept.
     pub fn combine(parts: impl IntoIterator<Item = Decision>) -> Decision {
         let mut whole = Decision::default();
         let mut rewritten = None;
@@ -142,9 +142,9 @@ impl Decision {
         whole
     }
 
-    /// Adds output for the agent. Raw outputs are joined by a line end, whatever they end with.
-    /// Beside output that is not raw, raw output becomes normal. Raw output always reaches the
-    /// agent, so both do then.
+    /// Adds output for the agent. Raw outputs are joined by a line end, whatever they end with. If
+    /// only one of the two is raw, the sum counts as normal output, and the agent must get it,
+    /// because raw output always reaches the agent.
     fn pipe(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
             return;
@@ -198,8 +198,8 @@ impl Decision {
         }
     }
 
-    /// The record that `fire --json` prints. A reader of `decision` alone is safe: if the operation
-    /// can be blocked, an end of session or pipeline is a block as well.
+    /// The record that `fire --json` prints. A reader may look at `decision` alone: if the
+    /// operation can be blocked, an end of the session or pipeline is recorded as a block too.
     pub fn record(&self, event: &Event, hooks: &[Report]) -> Value {
         let can_block = event.name.power().can_block();
         let stopped = if can_block { Some("block") } else { None };

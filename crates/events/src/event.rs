@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_open_namespace_takes_any_plain_action_and_what_is_unknown_can_only_be_observed() {
+    fn an_open_domain_accepts_any_plain_action_and_an_unknown_event_is_only_observed() {
         let name = EventName::resolve("claude:brand_new").expect("open namespace");
         assert_eq!((name.power(), name.subject_field()), (Power::Observes, None));
         assert_eq!(name.hook_event_name(), "BrandNew");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn claudes_name_is_what_a_hook_reads_where_there_is_one() {
+    fn a_hook_reads_claudes_name_of_the_event_if_it_has_one() {
         assert_eq!(event("tool:pre_execute", json!({})).name.hook_event_name(), "PreToolUse");
         assert_eq!(event("stage:start", json!({})).name.hook_event_name(), "stage:start");
     }

@@ -70,7 +70,7 @@ const fn free(
 }
 
 /// Fields that every event may carry.
-pub const EVERYWHERE: &[&str] = &[
+pub const COMMON_FIELDS: &[&str] = &[
     "session",
     "session_id",
     "session_dir",
@@ -93,12 +93,12 @@ pub const EVERYWHERE: &[&str] = &[
 
 /// Fields that describe the work item of an execution. Events that a hook within the execution
 /// fires carry them too.
-pub const OF_WORK: &[&str] =
+pub const WORK_ITEM_FIELDS: &[&str] =
     &["issue_number", "issue_title", "issue_file", "plan_file", "task_id", "task_content"];
 
-/// Further fields that agents send, and what an event says about itself. They travel in the JSON
-/// only.
-const BESIDE: &[&str] = &[
+/// Further fields that agents send, and what an event says about itself. They are in the JSON only,
+/// not in variables.
+const JSON_ONLY: &[&str] = &[
     "background_tasks",
     "context_limit",
     "context_usage",
@@ -134,7 +134,8 @@ const BESIDE: &[&str] = &[
 
 /// Whether an event may have a field of this spelling, as far as known.
 pub fn is_known(spelling: &str) -> bool {
-    canonical(spelling).is_some() || BESIDE.iter().any(|name| letters(name).eq(letters(spelling)))
+    canonical(spelling).is_some()
+        || JSON_ONLY.iter().any(|name| letters(name).eq(letters(spelling)))
 }
 
 /// Every field, once.
@@ -250,13 +251,13 @@ fn letters(name: &str) -> impl Iterator<Item = u8> + '_ {
 }
 
 /// The data under canonical names. If both spellings are present, the canonical one keeps its value
-/// and the other is kept beside it: nothing is lost.
+/// and the other one is kept under its own name, so that no value is lost.
 pub fn normalise(data: Map<String, Value>) -> Map<String, Value> {
     let foreign = |name: &str| canonical(name).filter(|canonical| *canonical != name);
     if !data.keys().any(|name| foreign(name).is_some()) {
         return data;
     }
-    // `null` is no value, so it takes no name.
+    // A field that is `null` does not take the canonical name from another spelling.
     let taken: Vec<String> =
         data.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
     let mut normal = Map::with_capacity(data.len());
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn where_both_spellings_are_there_none_is_lost() {
+    fn if_both_spellings_are_present_both_values_are_kept() {
         let given = json!({ "tool_args": 1, "tool_input": 2, "toolInput": 3 });
         assert_eq!(normalise(object(given.clone())), object(given));
     }
@@ -331,7 +332,7 @@ mod tests {
         for name in ["tool_nme", "my_field", ""] {
             assert!(!is_known(name), "{name}");
         }
-        assert!(BESIDE.iter().all(|name| canonical(name).is_none()), "listed twice");
+        assert!(JSON_ONLY.iter().all(|name| canonical(name).is_none()), "listed twice");
     }
 
     #[test]
@@ -348,14 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn every_field_that_is_everywhere_is_in_the_table() {
-        for name in EVERYWHERE.iter().chain(OF_WORK) {
+    fn every_common_field_is_in_the_table() {
+        for name in COMMON_FIELDS.iter().chain(WORK_ITEM_FIELDS) {
             assert!(named(name).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn only_texts_and_what_holds_them_are_free_text() {
+    fn only_texts_and_their_containers_are_free_text() {
         for field in FIELDS {
             match field.kind {
                 FieldKind::Number | FieldKind::Bool => {

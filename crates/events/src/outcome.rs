@@ -28,7 +28,7 @@ pub struct Output {
     pub held: bool,
 }
 
-/// How one action ended, by what did the work.
+/// How one action ended, by the kind of work it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_reads_back_from_the_journal_as_it_was_written() {
+    fn an_outcome_is_read_from_the_journal_as_it_was_written() {
         let output = Output { stdout: "x".into(), held: true, ..Output::default() };
         for outcome in [
             Outcome::Process(ProcessOutcome::Exited { code: 2, output: output.clone() }),

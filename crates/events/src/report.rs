@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_hook_status_is_success_or_failed_and_nothing_else() {
+    fn the_last_hook_status_is_either_success_or_failed() {
         let seen: Vec<Option<&str>> = [
             Status::Success,
             Status::Blocked,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_people_read_is_the_word_in_the_json() {
+    fn the_status_on_screen_is_the_status_in_the_json() {
         for status in [Status::Success, Status::TimedOut, Status::Started] {
             assert_eq!(serde_json::to_value(status).expect("plain"), status.as_str());
         }

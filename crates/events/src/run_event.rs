@@ -79,11 +79,11 @@ impl RunEvent {
         }
         // Its fields are in another order, or it is invalid; then this returns the error.
         #[derive(Deserialize)]
-        struct Kind<'t> {
+        struct KindOnly<'t> {
             #[serde(borrow)]
             kind: Cow<'t, str>,
         }
-        let Kind { kind } = serde_json::from_str(text)?;
+        let KindOnly { kind } = serde_json::from_str(text)?;
         match RunLevel::of_kind(&kind) {
             RunLevel::Firing => Self::of_level::<FiringEvent>(text),
             RunLevel::Turn => Self::of_level::<TurnEvent>(text),
@@ -96,7 +96,7 @@ impl RunEvent {
         L: Deserialize<'t> + Into<RunEventKind>,
     {
         #[derive(Deserialize)]
-        struct Line<L> {
+        struct AnyOrderLine<L> {
             version: u32,
             firing: u64,
             at: String,
@@ -104,7 +104,7 @@ impl RunEvent {
             #[serde(flatten)]
             level: L,
         }
-        let Line::<L> { version, firing, at, session, level } = serde_json::from_str(text)?;
+        let AnyOrderLine::<L> { version, firing, at, session, level } = serde_json::from_str(text)?;
         Ok(Self { version, firing, at, session, kind: level.into() })
     }
 }

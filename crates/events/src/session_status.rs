@@ -9,8 +9,8 @@ crate::words! {
         /// It has started and not ended.
         #[default]
         Active = "active",
-        /// Its process is gone, and it has not ended. No record has this status: the session's lease
-        /// tells.
+        /// Its process is gone, and it has not ended. No record has this status: it follows from
+        /// the session's lease.
         CutOff = "cut_off",
         /// It has done all its work.
         Completed = "completed",

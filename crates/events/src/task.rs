@@ -16,7 +16,7 @@ const PREFIX: &str = "TAS-";
 pub struct Task {
     /// The id: `TAS-3`.
     pub id: TaskId,
-    /// What is to be done.
+    /// What to do.
     pub content: String,
     /// The task's state.
     pub state: TaskState,
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_typed_with_or_without_its_letters_and_written_with_them() {
+    fn an_id_is_parsed_with_or_without_its_prefix_and_written_with_it() {
         for text in ["TAS-12", "tas-12", "12", " Tas-12\n"] {
             assert_eq!(TaskId::typed(text), Some(TaskId(12)), "{text}");
         }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_known_by_its_word_and_open_by_an_old_one_too() {
+    fn every_state_is_parsed_by_its_name_and_open_by_an_old_name_too() {
         for state in TaskState::ALL {
             assert_eq!(TaskState::typed(state.as_str()), Some(state));
         }

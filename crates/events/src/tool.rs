@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inputs_of_every_tool_of_ours_are_known_under_each_of_its_names() {
+    fn the_inputs_of_each_canonical_tool_are_known_by_all_its_names() {
         for row in TOOLS {
             assert!(row.iter().all(|name| inputs(name).is_some()), "{row:?}");
         }
@@ -336,7 +336,7 @@ mod tests {
         let mut all: Vec<String> =
             TOOLS.iter().flat_map(|row| row.iter().map(|s| s.to_ascii_lowercase())).collect();
         all.sort();
-        // A tool's capitalised name folds onto itself; no other may.
+        // A capitalised name of a tool equals its lower-case one; no two other names may be equal.
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
             assert!(TOOLS.iter().any(|row| row[0] == pair[0]), "`{}` appears twice", pair[0]);
         }

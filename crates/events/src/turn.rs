@@ -70,22 +70,23 @@ impl Usage {
         }
     }
 
-    /// Drops an impossible cost: a negative one would raise the limit for all others.
+    /// Drops a cost that is negative or not a number: a negative one would raise the limit for all
+    /// others.
     pub fn believable(self) -> Self {
         let cost_usd = self.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
         Self { cost_usd, ..self }
     }
 
-    /// The difference to `told`, if it is positive. A cost difference smaller than any charge
-    /// counts as none: sums in another order end in other digits.
-    pub fn beyond(self, told: Self) -> Option<Self> {
-        let cost_usd = match (self.cost_usd, told.cost_usd) {
-            (Some(all), told) => Some(all - told.unwrap_or(0.0)).filter(|more| *more > 1e-9),
+    /// The usage since `earlier` was reported, if there is any. A cost difference smaller than any
+    /// charge counts as none: sums in another order end in other digits.
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        let cost_usd = match (self.cost_usd, earlier.cost_usd) {
+            (Some(all), earlier) => Some(all - earlier.unwrap_or(0.0)).filter(|more| *more > 1e-9),
             (None, _) => None,
         };
         let more = Self {
-            input_tokens: self.input_tokens.saturating_sub(told.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(told.output_tokens),
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             cost_usd,
         };
         (more != Self::default()).then_some(more)
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_none_can_be_is_not_believed() {
+    fn an_impossible_cost_is_dropped() {
         for (said, believed) in [
             (Some(0.5), Some(0.5)),
             (Some(0.0), Some(0.0)),
@@ -155,22 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_was_told_is_told_and_nothing_else() {
+    fn only_usage_since_the_last_report_is_reported() {
         let usage =
             |input_tokens, output_tokens, cost_usd| Usage { input_tokens, output_tokens, cost_usd };
-        for (all, told, more) in [
+        for (all, earlier, more) in [
             (usage(5, 2, Some(0.75)), usage(0, 0, None), Some(usage(5, 2, Some(0.75)))),
             (usage(5, 2, Some(0.75)), usage(4, 2, Some(0.5)), Some(usage(1, 0, Some(0.25)))),
             (usage(5, 2, Some(0.1 + 0.2)), usage(5, 2, Some(0.3)), None),
             (usage(5, 2, None), usage(5, 1, None), Some(usage(0, 1, None))),
             (usage(5, 2, None), usage(6, 3, Some(1.0)), None),
         ] {
-            assert_eq!(all.beyond(told), more, "{all:?} beyond {told:?}");
+            assert_eq!(all.since(earlier), more, "{all:?} since {earlier:?}");
         }
     }
 
     #[test]
-    fn causes_are_written_as_they_are_called() {
+    fn causes_are_written_by_their_names() {
         for cause in FailureCause::ALL {
             assert_eq!(serde_json::to_value(cause).expect("a word"), cause.as_str());
         }

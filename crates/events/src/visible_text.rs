@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// Makes everything visible that a terminal would act on. Line breaks and tabs stay.
+/// Replaces every character that a terminal would act on. Line breaks and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_plain(text) || !text.chars().any(|letter| acts(letter) && !breaks(letter)) {
         return Cow::Borrowed(text);
@@ -57,12 +57,12 @@ fn push_visible(shown: &mut String, letter: char) {
     }
 }
 
-/// Whether it only moves to another place.
+/// Whether the character is a line break or a tab, which only moves the cursor.
 pub fn breaks(letter: char) -> bool {
     matches!(letter, '\n' | '\t')
 }
 
-/// Whether a terminal does something other than show it in its place.
+/// Whether a terminal does something with the character other than show it.
 pub fn acts(letter: char) -> bool {
     letter.is_control()
         || matches!(u32::from(letter),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_on_is_shown_instead() {
+    fn control_characters_are_shown_as_pictures_or_numbers() {
         assert_eq!(
             visible("a\x1b[2J\u{9b}31m\u{202e}b\r\x07\x7f\n\tc"),
             "a␛[2J\\u{9b}31m\\u{202e}b␍␇␡\n\tc"
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_cut_where_it_is_too_long_or_where_another_begins() {
+    fn a_line_is_cut_at_the_limit_or_at_a_line_break() {
         assert_eq!(one_line("cargo test", 10), "cargo test");
         assert_eq!(one_line("cargo test!", 10), "cargo tes…");
         assert_eq!(one_line("a\nb", 10), "a…");

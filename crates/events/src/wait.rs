@@ -12,7 +12,7 @@ pub struct Wait {
     pub project: String,
     /// The session's name, if there is one.
     pub session: Option<String>,
-    /// The key by which it is found again after a crash; `None` if it is not resumable.
+    /// The key by which a resumed session finds it again; `None` if it is not resumable.
     pub key: Option<WaitKey>,
     /// The process that asks, described so that others can tell whether it still runs.
     pub keeper: String,
@@ -51,7 +51,7 @@ pub struct Wait {
     pub request: Value,
     /// The request has arrived at its receiver.
     pub sent: bool,
-    /// What became of it.
+    /// The wait's state.
     pub state: WaitState,
 }
 
@@ -62,7 +62,7 @@ impl Wait {
     }
 }
 
-/// The key by which a wait is found again after a crash.
+/// The key by which a resumed session finds its wait again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitKey {
     /// The session's name.
@@ -94,7 +94,7 @@ impl Paths {
     }
 }
 
-/// What became of a wait.
+/// The state of a wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitState {
@@ -113,13 +113,13 @@ pub enum WaitState {
 /// A person's decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersonsDecision {
-    /// The word, trimmed and in lower case.
+    /// What the person chose, trimmed and in lower case: `approve`.
     pub action: String,
-    /// The meaning of the word.
-    pub word: Word,
+    /// The meaning of `action`.
+    pub word: AnswerMeaning,
     /// The person's message.
     pub message: Option<String>,
-    /// Who decided, as far as known.
+    /// Who decided, if known.
     pub by: String,
     /// The time, in milliseconds since 1970.
     pub at_ms: i64,
@@ -128,7 +128,7 @@ pub struct PersonsDecision {
 }
 
 impl WaitState {
-    /// The word in lists.
+    /// The state's name in lists.
     pub fn as_str(&self) -> &'static str {
         match self {
             WaitState::Waiting => "waiting",
@@ -148,10 +148,10 @@ impl WaitState {
     }
 }
 
-/// The meaning of an answer's action.
+/// What a person's answer means to the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum AnswerMeaning {
     /// Continue.
     Yes,
     /// Do what `on_reject` says.
@@ -166,18 +166,18 @@ const YES: &[&str] = &["approve", "approved", "continue", "yes", "ok"];
 /// Words that mean no.
 const NO: &[&str] = &["reject", "rejected", "deny", "abort", "stop", "no", "cancel"];
 
-impl Word {
-    /// The meaning of an action, trimmed and in any case; `None` for a word that means neither yes
-    /// nor no and is not offered.
-    pub fn of(action: &str, offered: &[String]) -> Option<Self> {
+impl AnswerMeaning {
+    /// Parses an action, trimmed and in any case; `None` for a word that means neither yes nor no
+    /// and that the hook does not offer.
+    pub fn parse(action: &str, offered: &[String]) -> Option<Self> {
         let word = action.trim().to_lowercase();
         if YES.contains(&word.as_str()) {
-            return Some(Word::Yes);
+            return Some(AnswerMeaning::Yes);
         }
         if NO.contains(&word.as_str()) {
-            return Some(Word::No);
+            return Some(AnswerMeaning::No);
         }
-        offered.contains(&word).then_some(Word::Offered)
+        offered.contains(&word).then_some(AnswerMeaning::Offered)
     }
 }
 
@@ -186,17 +186,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn yes_words_go_on_no_words_reject_and_offered_ones_go_on() {
+    fn a_yes_word_or_an_offered_word_continues_and_a_no_word_rejects() {
         let offered = ["later".to_owned()];
         for word in ["approve", "approved", "continue", "yes", "ok", " OK\n", "Approve"] {
-            assert_eq!(Word::of(word, &offered), Some(Word::Yes), "{word}");
+            assert_eq!(AnswerMeaning::parse(word, &offered), Some(AnswerMeaning::Yes), "{word}");
         }
         for word in ["reject", "rejected", "deny", "abort", "stop", "no", "cancel", "NO "] {
-            assert_eq!(Word::of(word, &offered), Some(Word::No), "{word}");
+            assert_eq!(AnswerMeaning::parse(word, &offered), Some(AnswerMeaning::No), "{word}");
         }
-        assert_eq!(Word::of("Later", &offered), Some(Word::Offered));
+        assert_eq!(AnswerMeaning::parse("Later", &offered), Some(AnswerMeaning::Offered));
         for word in ["later!", "", "maybe"] {
-            assert_eq!(Word::of(word, &offered), None, "{word}");
+            assert_eq!(AnswerMeaning::parse(word, &offered), None, "{word}");
         }
     }
 }

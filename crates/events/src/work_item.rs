@@ -11,7 +11,7 @@ pub struct WorkItem {
     pub key: String,
     /// The title for people.
     pub title: String,
-    /// The whole text, if the title is not all; an issue's text is in its file.
+    /// The whole text, if it is longer than the title. An issue's text is in its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// An issue's file, relative to the root.

@@ -106,7 +106,7 @@ impl Children {
             Held { children: self, fence: &fence, recorder: None, end: child.end.clone() };
         let account = Arc::new(self.account(&child, &place));
         let known = self.record(&place.name)?;
-        if let Some(more) = known.as_ref().and_then(|known| used_in(known).beyond(place.used)) {
+        if let Some(more) = known.as_ref().and_then(|known| used_in(known).since(place.used)) {
             account.add(more);
         }
         if let Some(known) = known.as_ref().filter(|known| has_ended(known)) {

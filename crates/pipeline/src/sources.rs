@@ -92,7 +92,7 @@ impl Source {
         let layer = self.role.layer()?;
         let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
         let file = ConfigFile::native(self.path.clone(), self.shown_as.clone(), layer);
-        let file = file.knowing(hookwright_dialects::known());
+        let file = file.with_systems(hookwright_dialects::known());
         Some(file.in_dialect(dialect.map(|foreign| foreign as &dyn Dialect)))
     }
 }

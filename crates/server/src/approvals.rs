@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_events::wait::{PersonsDecision, Wait, WaitState, Word};
+use hookwright_events::wait::{AnswerMeaning, PersonsDecision, Wait, WaitState};
 use hookwright_store::{Decide, KeptWaits, Store, WaitError};
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ impl Approvals {
         if wait.state == WaitState::Waiting && (self.is_inside)(&wait, origin) {
             return Ok(AnswerResult::FromInside(Box::new(wait)));
         }
-        let Some(word) = Word::of(&action, &wait.offered) else {
+        let Some(word) = AnswerMeaning::parse(&action, &wait.offered) else {
             return Ok(AnswerResult::UnknownWord(Box::new(wait)));
         };
         let action = action.trim().to_lowercase();
@@ -148,21 +148,23 @@ impl Approvals {
 
 /// The words to offer for a wait, without duplicates: the hook's words, and always one that
 /// approves and one that rejects.
-pub fn offered_words(wait: &Wait) -> Vec<(String, Word)> {
-    let mut words: Vec<(String, Word)> = Vec::new();
+pub fn offered_words(wait: &Wait) -> Vec<(String, AnswerMeaning)> {
+    let mut words: Vec<(String, AnswerMeaning)> = Vec::new();
     for word in &wait.offered {
         let is_short = word.chars().count() <= limits::ACTION_CHARS_MAX;
-        let Some(meaning) = Word::of(word, &wait.offered).filter(|_| is_short) else { continue };
+        let Some(meaning) = AnswerMeaning::parse(word, &wait.offered).filter(|_| is_short) else {
+            continue;
+        };
         let word = word.trim().to_lowercase();
         if !words.iter().any(|(known, _)| *known == word) {
             words.push((word, meaning));
         }
     }
-    if !words.iter().any(|(_, meaning)| *meaning == Word::Yes) {
-        words.insert(0, ("approve".to_owned(), Word::Yes));
+    if !words.iter().any(|(_, meaning)| *meaning == AnswerMeaning::Yes) {
+        words.insert(0, ("approve".to_owned(), AnswerMeaning::Yes));
     }
-    if !words.iter().any(|(_, meaning)| *meaning == Word::No) {
-        words.push(("reject".to_owned(), Word::No));
+    if !words.iter().any(|(_, meaning)| *meaning == AnswerMeaning::No) {
+        words.push(("reject".to_owned(), AnswerMeaning::No));
     }
     words
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use hmac_sha256::Hash;
 use hookwright_events::Wait;
 use hookwright_events::visible_text::visible;
-use hookwright_events::wait::{PersonsDecision, WaitState, Word};
+use hookwright_events::wait::{AnswerMeaning, PersonsDecision, WaitState};
 use maud::{DOCTYPE, Markup, html};
 
 use self::parts::{
@@ -94,17 +94,17 @@ fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
                 "The session " b { (visible(session)) } " is not running. Your decision is saved "
                 "and takes effect when the session is resumed: " code { "hookwright resume " (visible(session)) }
             }
-            (_, Some(session), Word::Yes | Word::Offered) => {
+            (_, Some(session), AnswerMeaning::Yes | AnswerMeaning::Offered) => {
                 "The session " b { (visible(session)) } " continues now. You can close this page."
             }
-            (_, Some(session), Word::No) => {
+            (_, Some(session), AnswerMeaning::No) => {
                 "The session " b { (visible(session)) } " is notified now, and does what its hook sets for a "
                 "rejection. You can close this page."
             }
-            (_, None, Word::Yes | Word::Offered) => {
+            (_, None, AnswerMeaning::Yes | AnswerMeaning::Offered) => {
                 "The process that asked continues now. You can close this page."
             }
-            (_, None, Word::No) => {
+            (_, None, AnswerMeaning::No) => {
                 "The process that asked is notified now, and does what the hook sets for a \
                  rejection. You can "
                 "close this page."

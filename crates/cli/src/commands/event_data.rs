@@ -51,7 +51,7 @@ pub(super) fn warn_of_unknown_keys(event: &Event, screen: &Screen) {
     let Some(spec) = event.name.spec() else { return };
     let unknown: Vec<&String> = event.data.keys().filter(|key| !field::is_known(key)).collect();
     for key in unknown.iter().take(UNKNOWN_KEYS_MAX) {
-        let own = spec.fields.iter().chain(field::EVERYWHERE).copied();
+        let own = spec.fields.iter().chain(field::COMMON_FIELDS).copied();
         let near =
             nearest(key, own).or_else(|| nearest(key, FIELDS.iter().map(|field| field.name)));
         screen.advice("warning:", &[unknown_field(key, near)]);

@@ -3,7 +3,7 @@
 use clap::Args;
 use hookwright_engine::nearest;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, PREFIX};
-use hookwright_events::field::{self, EVERYWHERE, FIELDS};
+use hookwright_events::field::{self, COMMON_FIELDS, FIELDS};
 use hookwright_events::table::{self, Alias, EVENTS};
 use hookwright_events::{EventName, EventSpec, FieldKind, FieldSpec};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn details(spec: &'static EventSpec, columns: Option<usize>) -> String {
     }
     fields.row([""; 0]);
     fields.row(["in every event"]);
-    for field in EVERYWHERE.iter().filter_map(|name| field::named(name)) {
+    for field in COMMON_FIELDS.iter().filter_map(|name| field::named(name)) {
         field_row(&mut fields, field);
     }
     for (name, meaning) in MADE_BY_THE_ENGINE {
@@ -138,7 +138,9 @@ fn alias_in_full(alias: &Alias) -> String {
 fn as_json(one: Option<&'static EventSpec>) -> Value {
     let events: Vec<&EventSpec> = one.map_or_else(|| EVENTS.iter().collect(), |spec| vec![spec]);
     let named = |field: &FieldSpec| {
-        one.is_none_or(|spec| spec.fields.contains(&field.name) || EVERYWHERE.contains(&field.name))
+        one.is_none_or(|spec| {
+            spec.fields.contains(&field.name) || COMMON_FIELDS.contains(&field.name)
+        })
     };
     let fields: Vec<Value> = FIELDS.iter().filter(|field| named(field)).map(field_json).collect();
     let variables: Vec<Value> = MADE_BY_THE_ENGINE
@@ -149,7 +151,7 @@ fn as_json(one: Option<&'static EventSpec>) -> Value {
         "version": 1,
         "events": events,
         "fields": fields,
-        "everywhere": EVERYWHERE,
+        "everywhere": COMMON_FIELDS,
         "variables": variables,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hookwright_config::first_program::WhyNot;
+use hookwright_config::first_program::CannotRunCause;
 use hookwright_config::{Warning, WarningKind};
 use hookwright_engine::template::{CommandWarningKind as OfVariable, Evaluation};
 use hookwright_events::tool;
@@ -29,8 +29,8 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
             WarningKind::Variable(OfVariable::Unknown) => "unknown",
             WarningKind::NotEnforced => "not_enforced",
             WarningKind::NothingFires { .. } => "nothing_fires",
-            WarningKind::CannotRun(WhyNot::NotThere) => "no_program",
-            WarningKind::CannotRun(WhyNot::NotExecutable) => "not_executable",
+            WarningKind::CannotRun(CannotRunCause::NotThere) => "no_program",
+            WarningKind::CannotRun(CannotRunCause::NotExecutable) => "not_executable",
             WarningKind::UnknownTool => "unknown_tool",
             WarningKind::UnknownInput { .. } => "unknown_input",
         },
@@ -53,17 +53,19 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
             "write a hook at `tool:pre_execute` that denies, or set the agent's own permissions",
         ),
         WarningKind::NothingFires { hosts } => unfired_advice(reference, name, hosts),
-        WarningKind::CannotRun(WhyNot::NotThere) if name.contains('/') || name.contains('.') => {
+        WarningKind::CannotRun(CannotRunCause::NotThere)
+            if name.contains('/') || name.contains('.') =>
+        {
             Advice::new(
                 format!("there is no file `{name}`, so hook `{reference}` cannot run it"),
                 "create it, or fix its path; paths begin at the project root, or at `working_dir`",
             )
         }
-        WarningKind::CannotRun(WhyNot::NotThere) => Advice::new(
+        WarningKind::CannotRun(CannotRunCause::NotThere) => Advice::new(
             format!("there is no program `{name}`, so hook `{reference}` cannot run it"),
             "install it, or fix its name",
         ),
-        WarningKind::CannotRun(WhyNot::NotExecutable) => Advice::new(
+        WarningKind::CannotRun(CannotRunCause::NotExecutable) => Advice::new(
             format!("`{name}` is not executable, so hook `{reference}` cannot run it"),
             format!("make it executable: `chmod +x {name}`"),
         ),

@@ -245,7 +245,7 @@ fn events_page() -> String {
          event may carry: ",
     );
     let everywhere: Vec<String> =
-        field::EVERYWHERE.iter().map(|name| format!("`{name}`")).collect();
+        field::COMMON_FIELDS.iter().map(|name| format!("`{name}`")).collect();
     writeln!(
         page,
         "{}. The field `host` also says what fired the event: `run` for a session of `hookwright run`, \

@@ -1,7 +1,7 @@
-//! What belongs in a place of a file. A value that needs advice of its own is a variant here, so that
-//! the words can change and the advice stays.
+//! What a fault expected. A value with advice of its own is a variant here, so that texts can
+//! change without losing the advice.
 
-/// The value that belongs in a place.
+/// The value that was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExpectedValue {
     /// Any text.
@@ -22,19 +22,19 @@ pub enum ExpectedValue {
     /// The hooks of a file.
     #[error("a map from events to lists of hooks")]
     HooksByEvent,
-    /// A hook, with the keys that tell what it does.
+    /// A hook, with the keys that decide its type.
     #[error("a hook, a map with {0}")]
     Hook(&'static str),
     /// Variables or headers.
     #[error("a map from names to strings")]
     NamedStrings,
-    /// Where a webhook is sent.
+    /// The address of a webhook.
     #[error("an https address, http to this machine, or `allow_http: true` beside it")]
     SafeAddress,
     /// The name of a variable that a test case sets.
     #[error("a variable that no event sets; an event's values belong in `data`")]
     FreeVariable,
-    /// Anything else. These words say what to write.
+    /// Anything else; the text describes it.
     #[error("{0}")]
     Form(&'static str),
 }
@@ -45,7 +45,7 @@ impl From<&'static str> for ExpectedValue {
     }
 }
 
-/// What has to be there and is not.
+/// A required key that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the words say which key it is")]
 pub enum MissingKey {

@@ -1,13 +1,13 @@
-//! Why a text has no tree of values.
+//! Why a text cannot be parsed into a tree of values.
 
 use crate::limits::{
     CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_REPEATED_MAX, CONFIG_TEXT_BYTES_MAX,
 };
 
-/// Why a text is neither YAML nor JSON.
+/// Why a text is neither valid YAML nor valid JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyntaxKind {
-    /// A tab where only spaces indent.
+    /// A tab at a place where only spaces indent.
     Tab,
     /// A character that has to be escaped.
     Character,
@@ -19,16 +19,16 @@ pub enum SyntaxKind {
     Other,
 }
 
-/// The limit that a file is over.
+/// The limit that a file exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeLimit {
-    /// How deep lists and maps are in each other.
+    /// The depth of nested lists and maps.
     #[error("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more")]
     Depth,
-    /// How many values there are.
+    /// The number of values.
     #[error("expected at most {CONFIG_NODES_MAX} values but found more")]
     Values,
-    /// How long all texts are together.
+    /// The total length of all texts.
     #[error(
         "expected at most {CONFIG_TEXT_BYTES_MAX} bytes of text, aliases expanded, but found more"
     )]

@@ -49,7 +49,7 @@ pub(super) const WANTED_FILE_KEYS: &[&str] = &["is", "content"];
 
 const PATH: &str = "a path within the project, like src/main.rs";
 
-/// Reads and checks a test file. Files that it names are looked for beside it.
+/// Reads and checks a test file. Files that it names are relative to its folder.
 pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
     let file = ConfigFile::native(path, shown_as, Layer::Project);
     let read = file::read(&file).and_then(|source| parse(&source).map(|root| (source, root)));
@@ -75,7 +75,7 @@ struct TestFileReader<'a> {
     folder: &'a Path,
     shown_folder: &'a Path,
     notes: Notes<'a>,
-    /// Names of cases, and the lines they stand on.
+    /// Names of cases, and their lines.
     names: HashMap<String, u32>,
     /// Faults of files with data.
     faults_of_others: Vec<crate::Fault>,
@@ -179,7 +179,8 @@ impl TestFileReader<'_> {
         name.clone_into(&mut case.name);
     }
 
-    /// Hooks do not inherit our variables: they would tell of another event.
+    /// Refuses our own variables: hooks do not inherit them, since they would describe another
+    /// event.
     fn check_not_ours(&mut self, env: &Node) {
         let Raw::Map(fields) = &env.raw else { return };
         for field in fields.iter().filter(|field| is_ours(&field.key)) {
@@ -254,7 +255,7 @@ impl TestFileReader<'_> {
         resolved
     }
 
-    /// The data as they stand there, or from the file that is named.
+    /// The data from the case itself, or from the file that it names.
     fn data(&mut self, fields: &[Field]) -> Option<Map<String, Value>> {
         const EXPECTED: &str = "a map with the event's data";
         let (inline, named) = (get(fields, "data"), get(fields, "data_file"));
@@ -289,7 +290,7 @@ impl TestFileReader<'_> {
         }
     }
 
-    /// Data that an agent sent name their event themselves; they must not be fired as another.
+    /// Data that an agent sent contain the event's name; they must not be fired as another event.
     fn check_same_event(&mut self, event: &EventName, data: &Map<String, Value>, at: Mark) {
         for field in ["event", "hook_event_name"] {
             let named = data.get(field).and_then(Value::as_str);
@@ -335,7 +336,7 @@ impl TestFileReader<'_> {
             let at = get(fields, "in_place").map_or(node.at, |field| field.at);
             self.notes.note(at, FaultKind::Conflict(Conflict::PreparesInPlace));
         }
-        // A case that looks at nothing could not fail.
+        // A case that checks nothing could not fail.
         if case.steps.iter().all(|step| step.expected.is_empty()) {
             let at = get(fields, "expect").map_or(node.at, |field| field.at);
             self.notes.missing(at, MissingKey::Expect);

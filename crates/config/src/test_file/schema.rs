@@ -4,7 +4,7 @@ use hookwright_events::table;
 use serde_json::{Map, Value, json};
 
 use super::reader::{CASE_KEYS, EXPECT_KEYS, FILE_KEYS, STEP_KEYS, TEXT_KEYS, WANTED_FILE_KEYS};
-use super::{DECISIONS, Touch, WantedHook};
+use super::{DECISIONS, FileChange, WantedHook};
 
 /// The schema of a test file.
 pub fn test_schema() -> Value {
@@ -129,10 +129,10 @@ fn text() -> Value {
 
 fn file() -> Value {
     let details = map_of(WANTED_FILE_KEYS, |key| match key {
-        "is" => json!({ "enum": Touch::WORDS }),
+        "is" => json!({ "enum": FileChange::WORDS }),
         _ => json!({ "$ref": "#/$defs/text" }),
     });
-    json!({ "anyOf": [{ "enum": Touch::WORDS }, details] })
+    json!({ "anyOf": [{ "enum": FileChange::WORDS }, details] })
 }
 
 #[cfg(test)]

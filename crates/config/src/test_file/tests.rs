@@ -67,7 +67,10 @@ cases:
     );
     let touches: Vec<_> =
         expected.files.as_ref().expect("read").iter().map(|file| file.touch).collect();
-    assert_eq!(touches, [Some(Touch::Created), Some(Touch::Changed), Some(Touch::Deleted)]);
+    assert_eq!(
+        touches,
+        [Some(FileChange::Created), Some(FileChange::Changed), Some(FileChange::Deleted)]
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Tools that no agent has, and inputs that a tool does not have: the hook never wakes, or its condition
-//! never holds, without a word.
+//! Finds tools that no agent has, and inputs that a tool does not have. Such a hook never wakes, or
+//! its condition is never true, without any error.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,9 +20,9 @@ use crate::{FilePlace, SourceFile};
 /// The variable whose parts are a tool's input.
 const TOOL_INPUT: &str = "TOOL_INPUT";
 
-/// The warnings of a hook that names its tools. `event_at` is where its event is written, if that is
-/// not a field of its own.
-pub(super) fn of_hook(
+/// The warnings about the tool names of a hook. `event_at` is the place of its event, unless the
+/// event is a field of its own.
+pub(super) fn tool_warnings(
     entry: &Node,
     hook: &Hook,
     event_at: Option<Mark>,
@@ -44,7 +44,7 @@ pub(super) fn of_hook(
     let inputs: Option<Vec<&[&str]>> = names.iter().map(|name| tool::inputs(name)).collect();
     if let Some(inputs) = inputs.filter(|inputs| !inputs.is_empty()) {
         let known: Vec<&str> = inputs.into_iter().flatten().copied().collect();
-        look_for_unknown_inputs(entry, &names, &known, source, &mut warnings);
+        check_inputs(entry, &names, &known, source, &mut warnings);
     }
     warnings.truncate(WARNINGS_OF_A_COMMAND_MAX);
     warnings
@@ -69,7 +69,7 @@ fn named_tools(hook: &Hook) -> Vec<&str> {
     names
 }
 
-/// Where a tool's name is written: in the matcher, else in the event.
+/// The place of a tool's name: in the matcher, or else in the event.
 fn place_of_name(
     name: &str,
     entry: &Node,
@@ -93,15 +93,16 @@ fn place_of_name(
     event_at.unwrap_or(entry.at).place(source)
 }
 
-/// Adds what is said of `${TOOL_INPUT.x}` in any text of an entry, where no tool of the hook has `x`.
-fn look_for_unknown_inputs(
+/// Adds warnings about
+/// `${TOOL_INPUT.x}` in any text of an entry if no tool of the hook has the input `x`.
+fn check_inputs(
     node: &Node,
     tools: &[&str],
     known: &[&str],
     source: &Arc<SourceFile>,
     warnings: &mut Vec<Warning>,
 ) {
-    let mut below = |node: &Node| look_for_unknown_inputs(node, tools, known, source, warnings);
+    let mut below = |node: &Node| check_inputs(node, tools, known, source, warnings);
     match &node.raw {
         Raw::List(items) => items.iter().for_each(below),
         Raw::Map(fields) => fields.iter().for_each(|field| below(&field.value)),
@@ -112,7 +113,7 @@ fn look_for_unknown_inputs(
             for at in unknown.take(WARNINGS_OF_A_COMMAND_MAX) {
                 let exact = written.as_mut().and_then(|written| written.place(&at));
                 if exact.is_none() {
-                    // After one place that isn't certain no other is.
+                    // After one uncertain place no later one is certain.
                     written = None;
                 }
                 let name = &text[at];

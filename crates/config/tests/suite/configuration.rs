@@ -9,8 +9,8 @@ use hookwright_events::table::EVENTS;
 use hookwright_events::{Event, EventName, EventSpec};
 use serde_json::Map;
 
-/// A configuration is read to its end: every fault and every warning has its place, and nothing else
-/// is broken.
+/// Checks that a configuration is read to its end: every fault and every warning has its place, and
+/// nothing else is broken.
 pub(crate) fn holds(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let environment = Environment::new([("HOME".into(), "/".into())]);
@@ -39,7 +39,8 @@ pub(crate) fn holds(data: &[u8]) {
         }
         for warning in &warnings {
             is_in_the_file(&warning.place, text);
-            // Escapes may write a name in other letters, and a lone carriage return hides its place.
+            // Escapes may write a name in other letters, and a lone carriage return hides its
+            // place.
             if !text.contains(['\\', '\r']) {
                 assert_eq!(&text[warning.place.range.clone()], warning.name, "{warning:?}");
             }
@@ -50,12 +51,13 @@ pub(crate) fn holds(data: &[u8]) {
     }
 }
 
-/// The place lies within the text, and line and column lead to where its bytes begin.
+/// Checks that the place is within the text, and that line and column lead to its bytes.
 fn is_in_the_file(place: &FilePlace, text: &str) {
     assert!(text.get(place.range.clone()).is_some(), "{place:?} is not in the text");
     assert!(place.line >= 1 && place.column >= 1, "{place:?}");
     let before = &text[..place.range.start];
-    // What else ends a line, and whether a mark counts as a column, depends on who counts.
+    // Programs disagree on what else ends a line, and on whether a byte order mark counts as a
+    // column.
     if text.contains(['\r', '\u{feff}', '\u{85}', '\u{2028}', '\u{2029}']) {
         return;
     }

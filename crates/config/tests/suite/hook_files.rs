@@ -3,7 +3,7 @@
 use hookwright_config::HookFiles;
 
 #[test]
-fn everything_that_is_wrong_with_all_files_is_said_with_its_place() {
+fn every_fault_of_every_file_is_reported_with_its_place() {
     let Err(error) = HookFiles::in_project("/")
         .text("rules.yaml", "hooks: {tool:pre_exec: [{command: x}]}")
         .file("no-such-file.yaml")

@@ -1,4 +1,4 @@
-//! What embedders read hooks with, and what holds for any bytes in a file.
+//! Tests of `HookFiles`, which embedders use, and of rules that hold for any bytes in a file.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ mod configuration;
 mod hook_files;
 
 #[test]
-fn what_holds_for_configurations_holds_for_the_corpus() {
+fn the_rules_for_configurations_hold_for_the_corpus() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/configuration");
     let mut replayed = 0;
     for entry in fs::read_dir(&folder).expect("the target has a corpus") {

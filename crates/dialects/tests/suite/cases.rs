@@ -213,7 +213,7 @@ impl Case {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         hookwright_config::read_secrets(&path, Path::new("~/.config/agent-pipelines/secrets.env"))
             .unwrap_or_else(|faults| {
-                loaded.secrets_are_broken(faults);
+                loaded.mark_secrets_broken(faults);
                 Secrets::default()
             })
     }

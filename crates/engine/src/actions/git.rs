@@ -187,7 +187,7 @@ impl<'a> GitRunner<'a> {
         key: Option<String>,
     ) -> Result<Decision, Outcome> {
         let past = key.as_ref().and_then(|_| self.told_before(&name).cloned()).map(Box::new);
-        let fields = field::EVERYWHERE.iter().chain(field::OF_WORK);
+        let fields = field::COMMON_FIELDS.iter().chain(field::WORK_ITEM_FIELDS);
         for field in fields.filter(|field| **field != "timestamp") {
             if let Some(value) = self.attempt.event.data.get(*field) {
                 data.insert((*field).to_owned(), value.clone());

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-pub use hookwright_events::wait::{WaitKey, Word};
+pub use hookwright_events::wait::{AnswerMeaning, WaitKey};
 use serde_json::Value;
 
 use super::Promise;
@@ -27,7 +27,7 @@ use super::Promise;
 ///
 /// ```
 /// use hookwright_engine::ports::memory::InMemoryWaits;
-/// use hookwright_engine::ports::{NewWait, WaitEnd, Waits, Word};
+/// use hookwright_engine::ports::{NewWait, WaitEnd, Waits, AnswerMeaning};
 /// use hookwright_engine::serde_json::json;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -43,7 +43,7 @@ use super::Promise;
 /// let WaitEnd::Decided { response, word, .. } = waits.decided(&wait.id).await? else {
 ///     panic!("somebody has answered")
 /// };
-/// assert_eq!((response, word), (answer, Word::Yes));
+/// assert_eq!((response, word), (answer, AnswerMeaning::Yes));
 /// # Ok(())
 /// # }
 /// ```
@@ -133,7 +133,7 @@ pub enum WaitEnd {
         /// The whole answer: `{"action": …, "message": …}`.
         response: Value,
         /// The meaning of its action.
-        word: Word,
+        word: AnswerMeaning,
         /// Who decided, as far as known.
         by: String,
         /// The time, ISO 8601 in UTC.

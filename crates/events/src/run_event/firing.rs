@@ -23,7 +23,7 @@ pub enum FiringEvent {
         /// them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Map<String, Value>>,
-        /// Answers of background hooks of earlier firings, handed out here.
+        /// Answers of background hooks of earlier firings, returned with this firing.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         late_answers: Vec<Answer>,
     },

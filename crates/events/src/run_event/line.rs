@@ -1,8 +1,8 @@
 //! Reading a line of a journal or of `--json`, in one pass.
 //!
-//! We write version, firing, time, session and `kind` first. So when `kind` comes, the level is known, and
-//! the rest is read as that level. `#[serde(flatten)]`, which reads a line with its fields in another
-//! order, copies the whole line first, and takes about a sixth longer.
+//! We write version, firing, time, session and `kind` first. When `kind` is reached, the level is
+//! known, and the rest is read as that level. A line with its fields in another order is read with
+//! `#[serde(flatten)]`, which copies the whole line first and takes about a sixth longer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for LineVisitor {
 /// Reads the value of `kind` and all that follows.
 fn read_kind<'de, A: MapAccess<'de>>(mut map: A) -> Result<RunEventKind, A::Error> {
     let kind: &'de str = map.next_value()?;
-    let rest = MapAccessDeserializer::new(TaggedRest { kind, given: KnownLine::Nothing, map });
+    let rest = MapAccessDeserializer::new(TaggedRest { kind, given: KindGiven::Nothing, map });
     Ok(match RunLevel::of_kind(kind) {
         RunLevel::Firing => FiringEvent::deserialize(rest)?.into(),
         RunLevel::Turn => TurnEvent::deserialize(rest)?.into(),
@@ -93,15 +93,15 @@ fn read_kind<'de, A: MapAccess<'de>>(mut map: A) -> Result<RunEventKind, A::Erro
     })
 }
 
-/// What follows `kind`, with `kind` before it once more.
+/// The fields after `kind`, with `kind` itself in front of them again.
 struct TaggedRest<'de, A> {
     kind: &'de str,
-    given: KnownLine,
+    given: KindGiven,
     map: A,
 }
 
-/// How much of `kind` was given.
-enum KnownLine {
+/// How much of `kind` the deserializer has received.
+enum KindGiven {
     Nothing,
     KindName,
     All,
@@ -115,26 +115,26 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TaggedRest<'de, A> {
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
         match self.given {
-            KnownLine::Nothing => {
-                self.given = KnownLine::KindName;
+            KindGiven::Nothing => {
+                self.given = KindGiven::KindName;
                 seed.deserialize(BorrowedStrDeserializer::new(KIND)).map(Some)
             }
-            KnownLine::KindName | KnownLine::All => self.map.next_key_seed(seed),
+            KindGiven::KindName | KindGiven::All => self.map.next_key_seed(seed),
         }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         match self.given {
-            KnownLine::KindName => {
-                self.given = KnownLine::All;
+            KindGiven::KindName => {
+                self.given = KindGiven::All;
                 seed.deserialize(BorrowedStrDeserializer::new(self.kind))
             }
-            KnownLine::Nothing | KnownLine::All => self.map.next_value_seed(seed),
+            KindGiven::Nothing | KindGiven::All => self.map.next_value_seed(seed),
         }
     }
 }
 
-/// A field's name, without a copy of it where that is possible.
+/// A field's name, borrowed if possible.
 struct KindName<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for KindName<'de> {

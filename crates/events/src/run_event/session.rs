@@ -53,7 +53,7 @@ pub enum SessionEvent {
         execution: u32,
         /// [`WorkItem::key`].
         key: String,
-        /// What became of it.
+        /// The item's state now.
         state: ItemState,
         /// The reason, if it is not done.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,7 +54,7 @@ pub enum TurnEvent {
         turn: TurnName,
         /// The attempt, from 1.
         attempt: u32,
-        /// What came of it.
+        /// The turn's result.
         result: TurnResult,
         /// How long the agent took, in milliseconds.
         duration_ms: f64,

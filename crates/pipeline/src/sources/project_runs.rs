@@ -98,9 +98,9 @@ fn is_run(path: &Path, folder: Folder) -> bool {
         return is_expected;
     };
     match folder {
-        Folder::RunsOnly => top.tells_of_run || is_named || top.known > 0,
-        Folder::AnyFiles if is_named => top.tells_of_run || top.known > 0,
-        Folder::AnyFiles => top.tells_of_run && top.known > top.others,
+        Folder::RunsOnly => top.has_run_keys || is_named || top.known > 0,
+        Folder::AnyFiles if is_named => top.has_run_keys || top.known > 0,
+        Folder::AnyFiles => top.has_run_keys && top.known > top.others,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use hookwright_events::Wait;
 use hookwright_events::visible_text::visible;
-use hookwright_events::wait::{Paths, PersonsDecision, Word};
+use hookwright_events::wait::{AnswerMeaning, Paths, PersonsDecision};
 use maud::{Markup, PreEscaped, html};
 
 use crate::approvals::{iso, offered_words};
@@ -119,7 +119,10 @@ pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
 }
 
 /// The offered words, with the one that the link suggests first.
-pub(super) fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<(String, Word)> {
+pub(super) fn with_suggested_first(
+    wait: &Wait,
+    suggested: Option<&str>,
+) -> Vec<(String, AnswerMeaning)> {
     let mut words = offered_words(wait);
     let suggested = suggested.map(|word| word.trim().to_lowercase());
     let at = suggested.and_then(|suggested| words.iter().position(|(word, _)| *word == suggested));
@@ -130,20 +133,20 @@ pub(super) fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<
 }
 
 /// The CSS class of a word.
-pub(crate) fn class_of(meaning: Word) -> &'static str {
+pub(crate) fn class_of(meaning: AnswerMeaning) -> &'static str {
     match meaning {
-        Word::Yes => "yes",
-        Word::No => "no",
-        Word::Offered => "offered",
+        AnswerMeaning::Yes => "yes",
+        AnswerMeaning::No => "no",
+        AnswerMeaning::Offered => "offered",
     }
 }
 
 /// The decision in the past tense.
 pub(crate) fn past_of(decision: &PersonsDecision) -> String {
     match decision.word {
-        Word::Yes => "Approved".to_owned(),
-        Word::No => "Rejected".to_owned(),
-        Word::Offered => format!("Answered: {}", visible(&decision.action)),
+        AnswerMeaning::Yes => "Approved".to_owned(),
+        AnswerMeaning::No => "Rejected".to_owned(),
+        AnswerMeaning::Offered => format!("Answered: {}", visible(&decision.action)),
     }
 }
 

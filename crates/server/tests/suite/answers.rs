@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use hookwright_events::wait::{Wait, WaitState, Word};
+use hookwright_events::wait::{AnswerMeaning, Wait, WaitState};
 use serde_json::{Value, json};
 
 use crate::situation::{DEAD, Situation, request, wait};
@@ -18,7 +18,7 @@ async fn a_json_answer_decides_and_is_kept_whole() {
     assert_eq!(answer.status, StatusCode::OK);
     let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
     assert_eq!(decision.response, body);
-    assert_eq!((decision.action.as_str(), decision.word), ("approve", Word::Yes));
+    assert_eq!((decision.action.as_str(), decision.word), ("approve", AnswerMeaning::Yes));
     assert_eq!((decision.message.as_deref(), decision.by.as_str()), (Some("go"), "a request"));
     let at = hookwright_server::approvals::iso(decision.at_ms);
     let told = json!({
@@ -40,7 +40,7 @@ async fn a_form_decides_and_gets_a_page() {
     assert!(answer.text.contains("<h1>Rejected</h1>"), "{}", answer.text);
     let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
     assert_eq!(decision.response, json!({ "message": "not yet!", "action": "reject" }));
-    assert_eq!((decision.word, decision.message.as_deref()), (Word::No, Some("not yet!")));
+    assert_eq!((decision.word, decision.message.as_deref()), (AnswerMeaning::No, Some("not yet!")));
     assert_eq!(decision.by, "a person at the page");
 }
 
@@ -98,7 +98,7 @@ async fn words_that_mean_nothing_here_are_refused_and_the_wait_stays() {
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
     let offered = situation.post_json(&path, json!({ "action": "LATER" })).await;
     assert_eq!(offered.status, StatusCode::OK);
-    assert_eq!(situation.state_of(&asked).decision().unwrap().word, Word::Offered);
+    assert_eq!(situation.state_of(&asked).decision().unwrap().word, AnswerMeaning::Offered);
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_second_answer_is_told_who_decided_and_when() {
     assert_eq!(page.status, StatusCode::CONFLICT);
     assert!(page.text.contains("<h1>Already approved</h1>"), "{}", page.text);
     assert!(page.text.contains("Decided by <b>a request</b> on <time"), "{}", page.text);
-    assert_eq!(situation.state_of(&asked).decision().unwrap().word, Word::Yes);
+    assert_eq!(situation.state_of(&asked).decision().unwrap().word, AnswerMeaning::Yes);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fantoccini::Locator;
 use fantoccini::key::Key;
-use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, Waits, Word};
+use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, Waits};
 use hookwright_server::WaitDesk;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         clicked.unwrap();
         let WaitEnd::Decided { response, word, by, .. } = end.unwrap() else { panic!("decided") };
         let expected = json!({ "message": "looks good,\r\ngo on", "action": "revise" });
-        assert_eq!((response, word), (expected, Word::Offered));
+        assert_eq!((response, word), (expected, AnswerMeaning::Offered));
         assert_eq!(by, "a person at the page, from 127.0.0.1");
         until_heading(&browser, "Answered: revise").await;
         if scripts {
@@ -97,7 +97,7 @@ async fn the_keyboard_reaches_everything_in_reading_order_and_decides() {
     let expected = ["summary", "textareamessage", "buttonapprove", "buttonrevise", "buttonreject"];
     assert_eq!(order, expected);
     let (_, end) = tokio::join!(press(&browser, Key::Enter), desk.decided(&open.id));
-    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::No, .. }));
+    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: AnswerMeaning::No, .. }));
     until_heading(&browser, "Rejected").await;
     browser.close().await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::CallbackAddress;
-use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
+use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
 use hookwright_events::wait::WaitState;
 use hookwright_server::{Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::{SqliteStore, Store};
@@ -90,7 +90,7 @@ async fn a_wait_is_stored_and_listened_for_before_it_is_opened_and_ends_with_its
     let WaitEnd::Decided { response, word, by, .. } = desk.decided(&open.id).await.unwrap() else {
         panic!("decided")
     };
-    assert_eq!((response, word), (json!({ "action": "ok", "n": 7 }), Word::Yes));
+    assert_eq!((response, word), (json!({ "action": "ok", "n": 7 }), AnswerMeaning::Yes));
     assert_eq!(by, "a request from 127.0.0.1");
     assert_eq!(posting.await.unwrap().unwrap().status, 200);
     let used = situation.approvals.get(&open.id).unwrap().unwrap();
@@ -128,7 +128,7 @@ async fn a_decision_without_a_listener_counts_and_counts_again_after_a_crash() {
         let again = desk(&situation);
         let found = again.find(&new_wait("1").key.unwrap()).await.unwrap().unwrap();
         let end = again.decided(&found.id).await.unwrap();
-        assert!(matches!(end, WaitEnd::Decided { word: Word::No, .. }), "{end:?}");
+        assert!(matches!(end, WaitEnd::Decided { word: AnswerMeaning::No, .. }), "{end:?}");
     }
 }
 
@@ -144,7 +144,7 @@ async fn a_decision_of_another_process_wakes_the_waiting_task() {
         situation.approvals.say(&open.id, said("approve")).unwrap();
     };
     let (end, ()) = tokio::join!(waiting, deciding);
-    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::Yes, .. }));
+    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: AnswerMeaning::Yes, .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found()
         tokio::task::yield_now().await;
         let decision = hookwright_events::wait::PersonsDecision {
             action: "approve".into(),
-            word: Word::Yes,
+            word: AnswerMeaning::Yes,
             message: None,
             by: "ann".into(),
             at_ms: hookwright_server::approvals::now_ms(),
@@ -165,7 +165,7 @@ async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found()
         situation.waits.decide(&open.id, &decision).unwrap();
     };
     let (end, ()) = tokio::join!(desk.decided(&open.id), deciding);
-    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::Yes, .. }));
+    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: AnswerMeaning::Yes, .. }));
 }
 
 #[tokio::test]
@@ -255,7 +255,8 @@ async fn a_thousand_waits_at_once_are_each_decided_in_any_order() {
     ends.sort_by_key(|(number, _)| *number);
     assert_eq!(ends.len(), WAITS);
     for (number, end) in ends {
-        let expected = if number.is_multiple_of(3) { Word::No } else { Word::Yes };
+        let expected =
+            if number.is_multiple_of(3) { AnswerMeaning::No } else { AnswerMeaning::Yes };
         assert!(matches!(&end, WaitEnd::Decided { word, .. } if *word == expected), "{number}");
     }
 }

@@ -153,7 +153,7 @@ impl JobFile {
         let layer = if self.is_global { Layer::Global } else { Layer::Project };
         let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
         let file = ConfigFile::native(self.path, self.shown_as, layer)
-            .knowing(hookwright_dialects::known())
+            .with_systems(hookwright_dialects::known())
             .in_dialect(dialect.map(|dialect| dialect as &dyn Dialect));
         (file, self.text)
     }

@@ -120,7 +120,7 @@ impl<'a> Replacement<'a> {
     /// Before any change, checks that the text is a native file without faults that has every hook.
     fn prove(&self, text: &str, hooks: usize) -> Result<(), Failure> {
         let file = ConfigFile::native(&self.native, self.shown_native(), self.old.layer);
-        let file = file.knowing(hookwright_dialects::known());
+        let file = file.with_systems(hookwright_dialects::known());
         let read = load_text(text, &file, &process_environment());
         let found = read.hooks.hooks().len();
         match read.faults.first() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hookwright_config::test_file::{
-    ExpectedResult, Touch, WantedFile, WantedHook, WantedText, decision_of,
+    ExpectedResult, FileChange, WantedFile, WantedHook, WantedText, decision_of,
 };
 use hookwright_events::{Decision, Report, Status, Verdict};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) struct Came<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedFile {
     pub(super) path: PathBuf,
-    pub(super) touch: Touch,
+    pub(super) touch: FileChange,
     /// Its current content, if an expectation needs it.
     pub(super) content: Option<String>,
 }
@@ -153,12 +153,12 @@ fn files(wanted: &[WantedFile], came: &[TouchedFile]) -> Option<Vec<DiffLine>> {
     wanted.sort_by(|a, b| a.path.cmp(&b.path));
     let fits = |wanted: &&WantedFile, came: &TouchedFile| {
         wanted.path == came.path
-            && wanted.touch.map_or(came.touch != Touch::Deleted, |touch| touch == came.touch)
+            && wanted.touch.map_or(came.touch != FileChange::Deleted, |touch| touch == came.touch)
     };
     let all_fit = wanted.len() == came.len()
         && wanted.iter().zip(came).all(|(wanted, came)| fits(wanted, came));
     let wanted_line = |file: &&WantedFile| {
-        let how = file.touch.map_or("created or changed", Touch::as_str);
+        let how = file.touch.map_or("created or changed", FileChange::as_str);
         format!("{}: {how}", file.path.display())
     };
     let came_line =
@@ -182,7 +182,8 @@ fn with_content<'a>(
     came: &'a [TouchedFile],
 ) -> impl Iterator<Item = (&'a WantedFile, &'a TouchedFile)> {
     wanted.iter().filter_map(|wanted| {
-        let is_it = |file: &&TouchedFile| file.path == wanted.path && file.touch != Touch::Deleted;
+        let is_it =
+            |file: &&TouchedFile| file.path == wanted.path && file.touch != FileChange::Deleted;
         came.iter().find(is_it).map(|file| (wanted, file))
     })
 }

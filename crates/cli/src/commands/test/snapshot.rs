@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hookwright_config::test_file::{Touch, WantedFile};
+use hookwright_config::test_file::{FileChange, WantedFile};
 
 use super::comparison::TouchedFile;
 use super::tree::Tree;
@@ -58,13 +58,13 @@ impl ProjectSnapshot {
         let mut touched = BTreeMap::new();
         for (path, seen) in &later.files {
             match self.files.get(path) {
-                None => touched.insert(path, Touch::Created),
-                Some(before) if before != seen => touched.insert(path, Touch::Changed),
+                None => touched.insert(path, FileChange::Created),
+                Some(before) if before != seen => touched.insert(path, FileChange::Changed),
                 Some(_) => None,
             };
         }
         for path in self.files.keys().filter(|path| !later.files.contains_key(*path)) {
-            touched.insert(path, Touch::Deleted);
+            touched.insert(path, FileChange::Deleted);
         }
         let asked = |path: &Path| wanted.iter().any(|w| w.path == *path && w.content.is_some());
         touched
@@ -142,17 +142,17 @@ mod tests {
             touch: None,
             content: Some(hookwright_config::test_file::WantedText::Nothing),
         }];
-        let touched: Vec<(String, Touch, Option<String>)> = before
+        let touched: Vec<(String, FileChange, Option<String>)> = before
             .touched(&snapshot(), root, &wanted)
             .into_iter()
             .map(|file| (file.path.display().to_string(), file.touch, file.content))
             .collect();
         let expected = [
-            ("gone", Touch::Deleted, None),
-            ("link", Touch::Changed, None),
-            ("mode", Touch::Changed, None),
-            ("new", Touch::Created, Some("text\n".to_owned())),
-            ("other", Touch::Changed, None),
+            ("gone", FileChange::Deleted, None),
+            ("link", FileChange::Changed, None),
+            ("mode", FileChange::Changed, None),
+            ("new", FileChange::Created, Some("text\n".to_owned())),
+            ("other", FileChange::Changed, None),
         ];
         assert_eq!(touched, expected.map(|(path, touch, text)| (path.to_owned(), touch, text)));
     }

@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::{EXPECT_KEYS, TEXT_KEYS, TestFileReader, WANTED_FILE_KEYS, get};
 use crate::node::{Field, Mark, Node, Raw};
-use crate::test_file::{DECISIONS, ExpectedResult, Touch, WantedFile, WantedHook, WantedText};
+use crate::test_file::{DECISIONS, ExpectedResult, FileChange, WantedFile, WantedHook, WantedText};
 use crate::{Conflict, ExpectedValue, FaultKind, MissingKey};
 
 impl TestFileReader<'_> {
@@ -122,17 +122,19 @@ impl TestFileReader<'_> {
     fn wanted_file(&mut self, field: &Field) -> Option<WantedFile> {
         let mut file = WantedFile { path: self.path(field)?, touch: None, content: None };
         let Raw::Map(fields) = &field.value.raw else {
-            file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL);
+            file.touch = self.notes.word(&field.value, FileChange::WORDS, &FileChange::ALL);
             return Some(file);
         };
         for field in fields {
             match &*field.key {
-                "is" => file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL),
+                "is" => {
+                    file.touch = self.notes.word(&field.value, FileChange::WORDS, &FileChange::ALL)
+                }
                 "content" => file.content = self.text(&field.value),
                 key => self.notes.unknown_key(field.at, key, WANTED_FILE_KEYS),
             }
         }
-        if let (Some(Touch::Deleted), Some(content)) = (file.touch, get(fields, "content")) {
+        if let (Some(FileChange::Deleted), Some(content)) = (file.touch, get(fields, "content")) {
             self.notes.note(content.at, FaultKind::Conflict(Conflict::ContentOfDeleted));
         }
         Some(file)

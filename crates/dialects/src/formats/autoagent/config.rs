@@ -162,9 +162,9 @@ impl FileReader<'_> {
             event: Arc::clone(event),
         };
         let hook = Hook { timeout, ..Hook::new(origin, pattern.clone(), action, policy) };
-        self.loaded.look_at(&hook, node, self.source, self.environment);
+        self.loaded.warn_about(&hook, node, self.source, self.environment);
         if self.loaded.add(hook).is_err() {
-            self.loaded.no_room_for(pattern.clone(), node, self.source);
+            self.loaded.block_over_hook_limit(pattern.clone(), node, self.source);
         }
     }
 }

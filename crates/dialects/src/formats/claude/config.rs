@@ -39,7 +39,7 @@ pub(crate) fn read(
         match tree {
             Ok((source, root)) => all.push(Settings { file, source, root }),
             // The file may have contained a guard for any event.
-            Err(fault) => loaded.block_until_mended(None, [fault]),
+            Err(fault) => loaded.block_until_fixed(None, [fault]),
         }
     }
     let switches = all.iter().map(|settings| settings.switch(loaded)).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ impl SettingsReader<'_> {
             _ => notes.map(&settings.root, ExpectedValue::HooksKey),
         };
         if !notes.faults.is_empty() {
-            self.loaded.block_until_mended(None, notes.faults);
+            self.loaded.block_until_fixed(None, notes.faults);
         }
         for event in events.unwrap_or_default() {
             self.event(event);
@@ -211,7 +211,7 @@ impl SettingsReader<'_> {
                 });
                 let hook =
                     action.hook(&place, waking, written, node, pattern(event, Subjects::All));
-                self.loaded.look_at(&hook, node, self.settings.source, self.environment);
+                self.loaded.warn_about(&hook, node, self.settings.source, self.environment);
                 if self.loaded.add(hook).is_err() {
                     notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
                     self.give_up(event, matcher, notes.faults);
@@ -229,7 +229,7 @@ impl SettingsReader<'_> {
         if power != Power::Blocks || self.off.drops(self.settings.file.file.layer, power) {
             return self.loaded.leave_out(faults);
         }
-        self.loaded.block_until_mended(Some(pattern(event, looks_at(matcher))), faults);
+        self.loaded.block_until_fixed(Some(pattern(event, looks_at(matcher))), faults);
     }
 }
 

@@ -33,10 +33,10 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
         let (file, path) = (Arc::clone(&shown_as), Arc::clone(&path));
         let line = node.at.place(source).line;
         let hook = checked.into_hook(id, HookSource { file, path, line }, layer);
-        loaded.look_at(&hook, node, source, environment);
+        loaded.warn_about(&hook, node, source, environment);
         let pattern = hook.pattern.clone();
         if loaded.add(hook).is_err() {
-            loaded.no_room_for(pattern, node, source);
+            loaded.block_over_hook_limit(pattern, node, source);
         }
         true
     })

@@ -173,10 +173,10 @@ impl<'a> Adding<'a> {
         let mut notes = Notes::new(self.source);
         if let Some(command) = notes.command(&entry.command, POLICY.wire) {
             let hook = self.hook(point, &entry, command);
-            self.loaded.look_at(&hook, entry.node, self.source, self.environment);
+            self.loaded.warn_about(&hook, entry.node, self.source, self.environment);
             let pattern = hook.pattern.clone();
             if self.loaded.add(hook).is_err() {
-                self.loaded.no_room_for(pattern, entry.node, self.source);
+                self.loaded.block_over_hook_limit(pattern, entry.node, self.source);
             }
         }
         self.loaded.leave_out(notes.faults);

@@ -23,7 +23,7 @@ use crate::hook::Webhook;
 use crate::http::is_this_machine;
 use crate::limits::SEND_TIMEOUT;
 use crate::policy::At;
-use crate::ports::{OpenWait, WaitEnd, Waits, Word};
+use crate::ports::{AnswerMeaning, OpenWait, WaitEnd, Waits};
 
 /// Asks, and waits for the answer.
 pub(super) async fn run(
@@ -172,7 +172,12 @@ fn outcome(attempt: &HookAttempt, end: WaitEnd) -> Outcome {
         WaitEnd::Decided { mut response, word, by, at } => {
             attempt.surroundings.secrets.hide_in(&mut response);
             let response = Box::new(response);
-            Outcome::Person(PersonOutcome::Decided { response, refused: word == Word::No, by, at })
+            Outcome::Person(PersonOutcome::Decided {
+                response,
+                refused: word == AnswerMeaning::No,
+                by,
+                at,
+            })
         }
         WaitEnd::TimedOut => {
             let after = attempt.terms.timeout.as_millis();

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{locked, written};
-use crate::ports::{NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits, Word};
+use crate::ports::{AnswerMeaning, NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits};
 
 /// Waits that last as long as the program. Only the program itself answers them, with
 /// [`decide`](InMemoryWaits::decide), or beforehand with
@@ -184,7 +184,7 @@ fn no_wait(id: &str) -> io::Error {
 
 fn decision(response: Value, offered: &[String]) -> Option<WaitEnd> {
     let action = response.get("action").and_then(Value::as_str).unwrap_or_default();
-    let word = Word::of(action, offered)?;
+    let word = AnswerMeaning::parse(action, offered)?;
     let at = written(jiff::Timestamp::now());
     Some(WaitEnd::Decided { response, word, by: "this program".to_owned(), at })
 }
@@ -224,7 +224,7 @@ mod tests {
         assert!(!waits.decide(&opened.id, json!({ "action": "yes" })));
         waits.abandon(&opened.id).await.expect("noted");
         let end = waits.decided(&opened.id).await.expect("decided");
-        assert!(matches!(end, WaitEnd::Decided { word: Word::No, .. }), "{end:?}");
+        assert!(matches!(end, WaitEnd::Decided { word: AnswerMeaning::No, .. }), "{end:?}");
         let without_key = NewWait::default();
         let first = waits.open(without_key.clone()).await.expect("opened");
         assert_ne!(waits.open(without_key).await.expect("opened").id, first.id);
@@ -248,7 +248,10 @@ mod tests {
         let [left, answered] = waiting;
         assert_eq!(left.await.expect("no panic"), WaitEnd::Abandoned);
         let answered = answered.await.expect("no panic");
-        assert!(matches!(answered, WaitEnd::Decided { word: Word::Yes, .. }), "{answered:?}");
+        assert!(
+            matches!(answered, WaitEnd::Decided { word: AnswerMeaning::Yes, .. }),
+            "{answered:?}"
+        );
         assert!(waits.decided("nobody").await.is_err());
     }
 }

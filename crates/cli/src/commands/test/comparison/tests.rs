@@ -32,7 +32,7 @@ fn report(id: &str, status: Status) -> Report {
     }
 }
 
-fn touched(path: &str, touch: Touch, content: Option<&str>) -> TouchedFile {
+fn touched(path: &str, touch: FileChange, content: Option<&str>) -> TouchedFile {
     TouchedFile { path: path.into(), touch, content: content.map(str::to_owned) }
 }
 
@@ -143,9 +143,9 @@ fn the_hooks_that_ran_are_compared_in_order_and_skipped_ones_only_where_they_are
 fn files_that_were_touched_are_compared_all_of_them() {
     let none = Decision::default();
     let came = [
-        touched("gone", Touch::Deleted, None),
-        touched("log", Touch::Created, Some("line\n")),
-        touched("old", Touch::Changed, None),
+        touched("gone", FileChange::Deleted, None),
+        touched("log", FileChange::Created, Some("line\n")),
+        touched("old", FileChange::Changed, None),
     ];
     let fits = "files: {old: changed, log: {content: line}, gone: deleted}";
     assert_eq!(wrong(fits, &none, &[], &came), nothing());
@@ -177,7 +177,7 @@ fn files_that_were_touched_are_compared_all_of_them() {
 fn what_is_not_expected_is_not_looked_at() {
     let decision =
         Decision { verdict: Verdict::Block { reason: "a".into() }, ..Decision::default() };
-    let came = [touched("log", Touch::Created, None)];
+    let came = [touched("log", FileChange::Created, None)];
     let reports = [report("a", Status::Success)];
     assert_eq!(wrong("decision: block", &decision, &reports, &came), nothing());
 }
