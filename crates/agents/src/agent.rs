@@ -1,6 +1,7 @@
-//! [`Agent`]: the driver of an agent. A prompt goes in, the work tree changes, output comes out.
+//! [`Agent`]: the driver of an agent. It takes a prompt; the agent changes the work tree and prints
+//! output.
 //!
-//! A driver decides nothing: it runs one turn to its end and says how it ended.
+//! A driver decides nothing: it runs one turn to its end and reports how it ended.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,11 +15,11 @@ use hookwright_process::{Leader, Stream};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::presets::Said;
+use crate::presets::AgentReport;
 
 /// Drives an agent.
 pub trait Agent: Send + Sync {
-    /// What it is called in records: `command`, `scripted`, or the name of a preset.
+    /// Its name in records: `command`, `scripted`, or the name of a preset.
     fn kind(&self) -> &'static str;
 
     /// Whether it may start the program of this preset, an agent with settings of its own.
@@ -27,40 +28,41 @@ pub trait Agent: Send + Sync {
         false
     }
 
-    /// Whether it fires the events of an agent's life through [`TurnPorts::events`] and obeys them: hooks
-    /// at these events run, also those of settings that another agent would read itself.
+    /// Whether it fires the events of an agent's life through [`TurnPorts::events`] and obeys their
+    /// decisions. Hooks at these events run, including those in settings that another agent would
+    /// read itself.
     fn is_host(&self) -> bool {
         false
     }
 
-    /// Runs one turn to its end. When [`TurnPorts::cancel`] is cancelled, the agent is asked to end, and
-    /// the turn ends as [`ProcessOutcome::Interrupted`].
+    /// Runs one turn to its end. When [`TurnPorts::cancel`] is cancelled, the driver requests the
+    /// agent's end, and the turn ends as [`ProcessOutcome::Interrupted`].
     fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd>;
 }
 
 /// What a session lends a driver for one turn.
 pub struct TurnPorts<'a> {
-    /// Is shown what the agent does.
+    /// Receives what the agent prints.
     pub watch: &'a mut dyn AgentWatch,
     /// Fires events of the turn, and records what the agent does.
     pub events: Arc<dyn TurnEvents>,
-    /// Asks the agent to end early.
+    /// Requests an early end of the agent.
     pub cancel: &'a CancellationToken,
 }
 
-/// Fires events within a turn, for a driver that knows what its agent does: a tool is about to run, a model
-/// is about to be asked.
+/// Fires events within a turn, for a driver that knows when its agent is about to run a tool or to
+/// call its model.
 pub trait TurnEvents: Send + Sync {
-    /// Fires an event with these data, added to those of the iteration. The hooks of the stage run, several
-    /// firings at once if the driver wants that.
+    /// Fires an event with these data, added to those of the iteration, and runs the hooks of the
+    /// stage. The driver may have several firings at once.
     ///
-    /// The driver obeys the decision, and gives the agent what the hooks had to say: none of it waits for the
-    /// next prompt. An abort also cancels the turn, and ends the session. If the event cannot be recorded, or
-    /// the session is being ended, the decision is an abort.
+    /// The driver obeys the decision and passes on the hooks' messages to the agent; none of them
+    /// waits for the next prompt. An abort also cancels the turn and ends the session. If the event
+    /// cannot be recorded, or the session is ending, the decision is an abort.
     fn fire(&self, event: EventName, data: Map<String, Value>) -> Promise<'_, Decision>;
 
-    /// Records what the agent is about to do or has done. Only when this has returned `Ok` does an
-    /// announced effect begin.
+    /// Records what the agent is about to do or has done. An announced effect may begin only after
+    /// this has returned `Ok`.
     fn record(&self, happened: TurnEvent) -> io::Result<()> {
         let _ = happened;
         Ok(())
@@ -70,14 +72,14 @@ pub trait TurnEvents: Send + Sync {
 /// One turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// What the agent is told, in blocks: output of hooks before the prompt itself. An agent without
-    /// blocks gets them joined by an empty line, see [`Turn::prompt_text`].
+    /// The prompt, in blocks: output of hooks before the prompt itself. An agent without blocks
+    /// gets them joined by an empty line, see [`Turn::prompt_text`].
     pub prompt: Vec<String>,
     /// What the host's environment gives.
     pub shared_env: Arc<[(OsString, OsString)]>,
-    /// What is set on top of that: our variables.
+    /// Variables to set in addition: our own.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it works: the project root.
+    /// The working directory: the project root.
     pub working_dir: PathBuf,
     /// The stage's name.
     pub stage: String,
@@ -87,16 +89,17 @@ pub struct Turn {
     pub is_final_delivery: bool,
     /// 1, or more if an earlier attempt of this turn was cut off by a crash.
     pub attempt: u32,
-    /// Where the agent writes how it went.
+    /// The file to which the agent writes its status.
     pub status_file: PathBuf,
-    /// How long it may take.
+    /// The longest duration of the turn.
     pub timeout: Duration,
-    /// The unique name of this run, which every process of it carries.
+    /// The unique name of this run, which all its processes carry.
     pub run_id: String,
 }
 
 impl Turn {
-    /// The prompt as one text: its blocks, an empty line between each two. One block is as it is.
+    /// The prompt as one text: its blocks, with an empty line between them. A single block is
+    /// unchanged.
     pub fn prompt_text(&self) -> String {
         joined(&self.prompt)
     }
@@ -111,12 +114,12 @@ impl Turn {
 /// How a turn ended, and how long it took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
-    /// How.
+    /// The outcome.
     pub outcome: ProcessOutcome,
-    /// How long.
+    /// The duration.
     pub took: Duration,
-    /// What its own output says of it, if that can be understood.
-    pub said: Option<Said>,
+    /// The result according to the agent's own output, if that can be parsed.
+    pub report: Option<AgentReport>,
 }
 
 /// The blocks of a prompt as one text.
@@ -133,12 +136,13 @@ pub fn joined(blocks: &[String]) -> String {
 
 /// Looks on while an agent works.
 pub trait AgentWatch: Send {
-    /// A process of it runs: once for a command, once for each `run` of a script. Called at once,
-    /// but it runs already. To find it after a crash that came in between, look for
-    /// [`Turn::run_id`], which was known before.
+    /// A process of the agent runs: called once for a command, once for each `run` of a script. It
+    /// is called immediately after the start. A crash may come in between; [`Turn::run_id`], which
+    /// is known before, then finds the process.
     fn running(&mut self, leader: &Leader);
 
-    /// It has printed something: everything comes by here, also what is too much to be kept.
+    /// The agent has printed something. All of its output passes here, even output that is too long
+    /// to be kept.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
 }
 
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_top_of_the_environment_wins() {
+    fn added_variables_override_the_environment() {
         let turn = turn(&[]);
         let found = ["A", "B", "C"].map(|name| turn.env(name).and_then(OsStr::to_str));
         assert_eq!(found, [Some("1"), Some("3"), None]);

@@ -1,7 +1,7 @@
-//! [`CommandAgent`]: any program is an agent. Its prompt comes by standard input or as an argument;
-//! it works in the project root, and what it prints is kept within a bound.
+//! [`CommandAgent`]: any program as an agent. It gets its prompt on standard input or as an
+//! argument and works in the project root. Its output is kept up to a limit.
 //!
-//! `prompt_place.rs` decides where a prompt goes that is passed as an argument.
+//! `prompt_place.rs` decides where a command takes a prompt as an argument.
 
 mod prompt_place;
 
@@ -21,7 +21,7 @@ use crate::limits::PROMPT_ARGUMENT_BYTES_MAX;
 use crate::presets;
 use crate::shell_run::{self, ShellRun};
 
-/// How a program gets its prompt.
+/// How a program receives its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptBy {
     /// On standard input.
@@ -33,7 +33,7 @@ pub enum PromptBy {
 /// A command of the shell that is an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandAgent {
-    /// For the shell; a prompt by argument has its place in it.
+    /// The shell text. With a prompt as an argument, it contains the argument's place.
     text: String,
     prompt: PromptBy,
 }
@@ -57,9 +57,9 @@ pub(crate) fn make(request: &AgentRequest<'_>) -> MadeAgent {
 }
 
 impl CommandAgent {
-    /// Checks that the prompt has a place in the command. By [`PromptBy::Argument`] it is what the
-    /// shell knows as `"$1"`: where the command says so itself, and otherwise behind its end, as the
-    /// last argument of its last program.
+    /// Checks that the command has a place for the prompt. With [`PromptBy::Argument`] the shell
+    /// knows the prompt as `"$1"`. It is used where the command writes it, or otherwise appended as
+    /// the last argument of the last program.
     pub fn new(command: &str, prompt: PromptBy) -> Result<Self, PromptPlaceError> {
         let text = match prompt {
             PromptBy::Stdin => command.to_owned(),
@@ -68,9 +68,8 @@ impl CommandAgent {
         Ok(Self { text, prompt })
     }
 
-    /// The program that the command begins with, if it is certain that there is none of that name
-    /// in this environment. Where the command begins with anything but a plain name, the shell alone
-    /// can tell.
+    /// The first program of the command, if it certainly does not exist in this environment. If the
+    /// command does not begin with a plain name, only the shell can decide that.
     pub fn missing_program<'a>(
         &'a self,
         env: &[(OsString, OsString)],

@@ -1,7 +1,7 @@
-//! [`AgentFactory`]: makes the drivers of the agents that configurations define.
+//! [`AgentFactory`]: makes the drivers of configured agents.
 //!
-//! A program with an agent of its own adds its kind with [`AgentFactory::with`]; the runner only knows the
-//! trait. Which settings a kind has is listed with the reader of configurations.
+//! A program with an agent of its own adds its kind with [`AgentFactory::with`]; the runner knows
+//! only the trait. The settings of each kind are listed in the crate that reads configurations.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use hookwright_engine::nearest;
 use crate::agent::Agent;
 use crate::{command, preset, presets, scripted};
 
-/// A driver, or everything that keeps the agent from working.
+/// A driver, or all faults of its configuration.
 pub type MadeAgent = Result<Arc<dyn Agent>, Vec<Fault>>;
 
 /// Makes drivers for one kind of agent.
@@ -27,20 +27,20 @@ pub struct AgentFactory {
 
 /// An agent that a session needs.
 pub struct AgentRequest<'a> {
-    /// Which agent.
+    /// The agent's kind and settings.
     pub definition: &'a AgentDefinition,
-    /// Makes a fault at the place where the agent is written.
+    /// Makes a fault at the agent's place in its file.
     pub fault: &'a dyn Fn(FaultKind) -> Fault,
-    /// Finds a file that the settings name. It is `None` for one that could not be read, which was said
-    /// already.
+    /// Finds a file that the settings name. `None` if it could not be read, which was already
+    /// reported.
     pub file: &'a dyn Fn(&Path) -> Option<AgentFile<'a>>,
-    /// What the session's files say for the built-in agent.
+    /// The settings of the built-in agent in the session's files.
     pub settings: &'a AgentSettings,
     /// The session's files, which an agent must not change.
     pub session_files: &'a [PathBuf],
-    /// The environment in which agents are started.
+    /// The environment in which agents start.
     pub environment: &'a [(OsString, OsString)],
-    /// Where they are started.
+    /// The directory in which they start.
     pub working_dir: &'a Path,
 }
 
@@ -48,7 +48,7 @@ pub struct AgentRequest<'a> {
 pub struct AgentFile<'a> {
     /// Its text.
     pub text: &'a str,
-    /// How faults name it.
+    /// The file's path in faults.
     pub shown_as: &'a Path,
 }
 
@@ -60,7 +60,7 @@ impl AgentRequest<'_> {
 }
 
 impl Default for AgentFactory {
-    /// Agents that are known by name, any program, and scripts of turns.
+    /// Knows the presets, commands and scripted agents.
     fn default() -> Self {
         let mut factory = Self { kinds: Vec::new() };
         for known in presets::presets() {
@@ -71,7 +71,7 @@ impl Default for AgentFactory {
 }
 
 impl AgentFactory {
-    /// Makes agents of this kind, in this way.
+    /// Adds a kind of agent, with the function that makes it.
     #[must_use]
     pub fn with(
         mut self,
@@ -97,7 +97,7 @@ impl AgentFactory {
         }
     }
 
-    /// The agent that a text on the command line means: a known name, else a command.
+    /// The agent that a text on the command line means: a known name, or else a command.
     pub fn definition(&self, text: &str) -> AgentDefinition {
         match self.known_by_name().any(|name| name == text) {
             true => AgentDefinition::named(text),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_the_setting_that_it_needs_is_no_agent() {
+    fn a_kind_without_its_required_setting_is_refused() {
         let found = refused(&AgentFactory::default(), &AgentDefinition::named("command"));
         assert!(matches!(found, FaultKind::UnknownAgent { .. }), "{found:?}");
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_known_name_is_a_command() {
+    fn an_unknown_name_is_a_command() {
         let factory = AgentFactory::default();
         assert_eq!(factory.definition("codex"), AgentDefinition::named("codex"));
         for text in ["my-agent --flag", "command", "scripted"] {

@@ -1,4 +1,4 @@
-//! Agents: what does the work of a session, and the drivers that let it work.
+//! Agents, which do the work of a session, and the drivers that run them.
 //!
 //! | module | is |
 //! |---|---|

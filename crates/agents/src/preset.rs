@@ -1,8 +1,8 @@
-//! [`PresetAgent`]: a program whose output we understand. It gets its prompt on standard input; who
-//! watches reads its messages and tool calls, and its last words become the turn's output.
+//! [`PresetAgent`]: a program whose output we can parse. It gets its prompt on standard input.
+//! Observers see its messages and tool calls, and its last message becomes the turn's output.
 //!
-//! What its lines mean is the preset's to say (`crate::presets`). Lines are put together in
-//! `preset/lines.rs`; what it wrote down of its session is found in `preset/session_file.rs`.
+//! The preset (`crate::presets`) defines the meaning of the lines. `preset/lines.rs` splits the
+//! output into lines, and `preset/session_file.rs` finds the agent's own record of its session.
 
 mod lines;
 mod session_file;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::presets::{Failure, Listener, Preset, Said};
+use crate::presets::{AgentReport, OutputParser, Preset, ReportedFailure};
 use hookwright_config::FaultKind;
 use hookwright_engine::ports::Promise;
 use hookwright_events::{FailureCause, Output, ProcessOutcome};
@@ -25,7 +25,7 @@ use crate::factory::{AgentRequest, MadeAgent};
 use crate::limits::{OUT_OF_REACH_MAX, TURN_TIMEOUT};
 use crate::shell_run::{launch, not_started, outcome_of, program};
 
-/// An agent that is known by name.
+/// An agent with a preset.
 #[derive(Debug, Clone)]
 pub struct PresetAgent {
     preset: &'static Preset,
@@ -44,7 +44,7 @@ pub(crate) fn make(preset: &'static Preset, request: &AgentRequest<'_>) -> MadeA
 }
 
 impl PresetAgent {
-    /// The preset's agent with this model, if one is asked for, and these arguments behind its own.
+    /// The preset's agent, with a model if one is set, and with these arguments after its own.
     pub fn new(preset: &'static Preset, model: Option<&str>, more: &[String]) -> Self {
         let model = model.into_iter().flat_map(|model| [preset.model_flag, model]);
         let arguments = preset.arguments.iter().copied().chain(model);
@@ -53,13 +53,13 @@ impl PresetAgent {
         Self { preset, arguments: arguments.collect(), out_of_reach_max }
     }
 
-    /// The same with another bound to how long it may try to reach its model.
+    /// The same agent, with another limit on how long it may try to reach its model.
     #[must_use]
     pub fn with_out_of_reach_max(self, out_of_reach_max: Duration) -> Self {
         Self { out_of_reach_max, ..self }
     }
 
-    /// Whether its program is there in this environment.
+    /// Whether its program exists in this environment.
     pub fn is_installed(&self, env: &[(OsString, OsString)], working_dir: &Path) -> bool {
         let path = env.iter().rev().find(|(name, _)| name == "PATH");
         path.is_some_and(|(_, path)| {
@@ -78,10 +78,10 @@ impl PresetAgent {
         };
         let launch = launch(turn, program, self.arguments.clone(), turn.prompt_text().into_bytes());
         let patience = Patience::new(turn.timeout, self.out_of_reach_max);
-        let mut hearing = PresetHearing::new(self.preset.listener(), watch, patience);
+        let mut hearing = PresetOutput::new(self.preset.parser(), watch, patience);
         let ended = hookwright_process::run(launch, &mut hearing, cancel).await;
         let is_cut_short = hearing.patience.is_short && matches!(ended.how, How::TimedOut { .. });
-        let mut listener = hearing.finish();
+        let mut parser = hearing.finish();
         let exit_code = match ended.how {
             How::Exited { code } => Some(code),
             How::Killed { .. }
@@ -91,17 +91,18 @@ impl PresetAgent {
             | How::NotStarted { .. } => None,
         };
         if exit_code != Some(0)
-            && let (Some(files), Some(session)) = (self.preset.session_files, listener.session())
+            && let (Some(files), Some(session)) = (self.preset.session_files, parser.session())
         {
             let lines = session_file::last_lines(files, session, &|name| turn.env(name));
-            lines.iter().for_each(|line| listener.hear_session_file(line));
+            lines.iter().for_each(|line| parser.parse_session_line(line));
         }
-        let mut said = listener.conclude(exit_code);
+        let mut report = parser.report(exit_code);
         if is_cut_short {
-            said.failure = said.failure.map(|failure| out_of_reach(failure, self.out_of_reach_max));
+            report.failure =
+                report.failure.map(|failure| out_of_reach(failure, self.out_of_reach_max));
         }
         let took = ended.duration;
-        TurnEnd { outcome: in_words(outcome_of(ended, false), &said), took, said: Some(said) }
+        TurnEnd { outcome: in_words(outcome_of(ended, false), &report), took, report: Some(report) }
     }
 }
 
@@ -119,8 +120,8 @@ impl Agent for PresetAgent {
     }
 }
 
-/// What it printed was for programs; what it said takes that place.
-fn in_words(mut outcome: ProcessOutcome, said: &Said) -> ProcessOutcome {
+/// Replaces the printed output, which is meant for programs, by the agent's message.
+fn in_words(mut outcome: ProcessOutcome, report: &AgentReport) -> ProcessOutcome {
     let output = match &mut outcome {
         ProcessOutcome::Exited { output, .. }
         | ProcessOutcome::Killed { output, .. }
@@ -129,21 +130,20 @@ fn in_words(mut outcome: ProcessOutcome, said: &Said) -> ProcessOutcome {
         | ProcessOutcome::WantedTerminal { output } => output,
         ProcessOutcome::NotStarted { .. } => return outcome,
     };
-    let text = said.text.trim_end();
+    let text = report.text.trim_end();
     let stdout = if text.is_empty() { String::new() } else { format!("{text}\n") };
     *output = Output { stdout, stdout_left_out: 0, ..std::mem::take(output) };
     outcome
 }
 
-/// The failure of an agent that was ended because it only tried to reach its model.
-fn out_of_reach(failure: Failure, tried: Duration) -> Failure {
+/// The failure of an agent that was ended because it only retried to reach its model.
+fn out_of_reach(failure: ReportedFailure, tried: Duration) -> ReportedFailure {
     let reason =
         format!("it could not reach its model for {} s: {}", tried.as_secs(), failure.reason);
-    Failure { cause: FailureCause::Outage, reason, ..failure }
+    ReportedFailure { cause: FailureCause::Outage, reason, ..failure }
 }
 
-/// How long an agent may go on: as long as its turn may take, but not as long while it cannot reach its
-/// model.
+/// The time limit of an agent: that of its turn, but a shorter one while it cannot reach its model.
 struct Patience {
     until: Instant,
     out_of_reach_max: Duration,
@@ -154,13 +154,13 @@ struct Patience {
 
 impl Patience {
     fn new(timeout: Duration, out_of_reach_max: Duration) -> Self {
-        // Without a clock that goes so far the turn's own timeout stays.
+        // If the clock cannot represent that time, the turn's own timeout applies.
         let now = Instant::now();
         let until = now.checked_add(timeout).unwrap_or(now + TURN_TIMEOUT);
         Self { until, out_of_reach_max, is_out_of_reach: false, is_short: false }
     }
 
-    /// Takes in whether it can reach its model now; gives the time that is left where that has changed.
+    /// Notes whether it can reach its model now. Returns the remaining time if that has changed.
     fn note(&mut self, is_out_of_reach: bool) -> Option<Duration> {
         if is_out_of_reach == std::mem::replace(&mut self.is_out_of_reach, is_out_of_reach) {
             return None;
@@ -175,39 +175,43 @@ impl Patience {
     }
 }
 
-/// Passes lines to the preset, and what a person reads of them to the observers.
-struct PresetHearing<'a> {
-    listener: Box<dyn Listener>,
+/// Passes lines to the preset, and their readable form to the observers.
+struct PresetOutput<'a> {
+    parser: Box<dyn OutputParser>,
     watch: &'a mut dyn AgentWatch,
     patience: Patience,
     stdout: Lines,
     stderr: Lines,
 }
 
-impl<'a> PresetHearing<'a> {
-    fn new(listener: Box<dyn Listener>, watch: &'a mut dyn AgentWatch, patience: Patience) -> Self {
-        Self { listener, watch, patience, stdout: Lines::default(), stderr: Lines::default() }
+impl<'a> PresetOutput<'a> {
+    fn new(
+        parser: Box<dyn OutputParser>,
+        watch: &'a mut dyn AgentWatch,
+        patience: Patience,
+    ) -> Self {
+        Self { parser, watch, patience, stdout: Lines::default(), stderr: Lines::default() }
     }
 
-    fn hear(&mut self, line: &str) {
-        if let Some(said) = self.listener.hear(line) {
-            self.watch.output(Stream::Stdout, format!("{said}\n").as_bytes());
+    fn parse_line(&mut self, line: &str) {
+        if let Some(report) = self.parser.parse_line(line) {
+            self.watch.output(Stream::Stdout, format!("{report}\n").as_bytes());
         }
     }
 
-    /// Nothing more comes.
-    fn finish(mut self) -> Box<dyn Listener> {
+    /// Handles the end of the output.
+    fn finish(mut self) -> Box<dyn OutputParser> {
         if let Some(line) = self.stdout.rest() {
-            self.hear(&line);
+            self.parse_line(&line);
         }
         if let Some(line) = self.stderr.rest() {
-            self.listener.hear_error(&line);
+            self.parser.parse_error_line(&line);
         }
-        self.listener
+        self.parser
     }
 }
 
-impl Watch for PresetHearing<'_> {
+impl Watch for PresetOutput<'_> {
     fn started(&mut self, leader: &Leader) {
         self.watch.running(leader);
     }
@@ -216,17 +220,17 @@ impl Watch for PresetHearing<'_> {
         match stream {
             Stream::Stdout => {
                 for line in self.stdout.push(bytes) {
-                    self.hear(&line);
+                    self.parse_line(&line);
                 }
             }
             Stream::Stderr => {
                 for line in self.stderr.push(bytes) {
-                    self.listener.hear_error(&line);
+                    self.parser.parse_error_line(&line);
                 }
                 self.watch.output(stream, bytes);
             }
         }
-        self.patience.note(self.listener.is_out_of_reach())
+        self.patience.note(self.parser.is_out_of_reach())
     }
 }
 
@@ -240,7 +244,7 @@ mod tests {
         let mut patience = Patience::new(turn, short);
         assert_eq!(patience.note(false), None);
         assert_eq!(patience.note(true), Some(short));
-        // It is counted from the first time, however often it says so.
+        // The time is counted from the first such line.
         assert_eq!(patience.note(true), None);
         let left = patience.note(false).expect("it is reached again");
         assert!(left > short && left <= turn, "{left:?}");
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_is_nearly_over_is_not_made_longer() {
+    fn the_time_limit_of_a_turn_is_never_extended() {
         let mut patience = Patience::new(Duration::from_secs(1), Duration::from_secs(10));
         assert_eq!((patience.note(true), patience.is_short), (None, false));
         assert_eq!(patience.note(false), None);

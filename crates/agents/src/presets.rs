@@ -1,9 +1,9 @@
-//! [`Preset`]: an agent that is known by name: its program, how it works without a person, and what
-//! the lines mean that it prints.
+//! [`Preset`]: an agent that is known by name: its program, its arguments for running without a
+//! person, and the meaning of its output.
 //!
-//! Presets are data and pure functions: what an agent prints goes in, what came of its turn comes out.
-//! Each is written from recordings of the real program (`tests/recordings`), which the tests read. Who
-//! starts the program and passes its lines on is the runner.
+//! Presets are data and pure functions: an agent's output goes in, the result of its turn comes
+//! out. Each is written from recordings of the real program (`tests/recordings`), which the tests
+//! read. The driver starts the program and passes its lines on.
 
 mod claude;
 mod codex;
@@ -19,88 +19,88 @@ use hookwright_events::{FailureCause, Usage};
 /// An agent that is known by name.
 #[derive(Debug)]
 pub struct Preset {
-    /// What it is called in files and records.
+    /// Its name in files and records.
     pub name: &'static str,
     /// Its program.
     pub program: &'static str,
     /// The npm package that brings the program.
     pub package: &'static str,
-    /// What makes the program work without a person, ask for no permission, and print for programs.
-    /// It reads its prompt on standard input.
+    /// The arguments that make the program work without a person, request no permission, and print
+    /// for programs. It reads its prompt on standard input.
     pub arguments: &'static [&'static str],
     /// The argument before the name of a model.
     pub model_flag: &'static str,
-    /// Where it writes its sessions down, if its output leaves open why it failed.
+    /// The files in which it records its sessions, if its output does not say why it failed.
     pub session_files: Option<SessionFiles>,
-    listener: fn() -> Box<dyn Listener>,
+    parser: fn() -> Box<dyn OutputParser>,
 }
 
-/// Where an agent writes its sessions down: files of lines, whose names end with the session's id.
+/// The files in which an agent records its sessions. Their names end with the session's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionFiles {
     /// The variable that names its folder.
     pub home_variable: &'static str,
     /// Its folder below the user's home without that variable.
     pub home_folder: &'static str,
-    /// The files' folder below that one. Files are in folders for year, month and day.
+    /// The files' folder below that one, with folders for year, month and day in it.
     pub folder: &'static str,
     /// What follows the session's id.
     pub ending: &'static str,
 }
 
-/// Hears what one run of an agent prints.
-pub trait Listener: Send {
-    /// A line of standard output. Gives what a person wants to read of it.
-    fn hear(&mut self, line: &str) -> Option<String>;
+/// Parses the output of one run of an agent.
+pub trait OutputParser: Send {
+    /// Parses a line of standard output. Returns its readable form, if it has one.
+    fn parse_line(&mut self, line: &str) -> Option<String>;
 
     /// A line of standard error.
-    fn hear_error(&mut self, _line: &str) {}
+    fn parse_error_line(&mut self, _line: &str) {}
 
-    /// A line of the file in which the agent wrote its session down.
-    fn hear_session_file(&mut self, _line: &str) {}
+    /// Parses a line of the file in which the agent recorded its session.
+    fn parse_session_line(&mut self, _line: &str) {}
 
-    /// Whether the last thing that it told is that it cannot reach its model and tries again.
+    /// Whether its latest message is that it cannot reach its model and retries.
     fn is_out_of_reach(&self) -> bool {
         false
     }
 
-    /// What the agent calls its session, as soon as it has told.
+    /// The agent's name for its session, as soon as it is known.
     fn session(&self) -> Option<&str>;
 
-    /// It has ended, with this exit code if it was not killed: what came of it.
-    fn conclude(&mut self, exit_code: Option<i32>) -> Said;
+    /// The result of the run, which ended with this exit code; `None` if it was killed.
+    fn report(&mut self, exit_code: Option<i32>) -> AgentReport;
 }
 
-/// What came of a run.
+/// The result of a run, according to the agent's output.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
-    /// Its last words.
+pub struct AgentReport {
+    /// The agent's last message.
     pub text: String,
-    /// What it calls its session.
+    /// The agent's name for its session.
     pub session: Option<String>,
-    /// What it used.
+    /// What the agent used.
     pub usage: Option<Usage>,
-    /// Why it failed, if it did.
-    pub failure: Option<Failure>,
+    /// Why the agent failed, if it did.
+    pub failure: Option<ReportedFailure>,
 }
 
 /// Why an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// Why.
+pub struct ReportedFailure {
+    /// The kind of failure.
     pub cause: FailureCause,
-    /// In its words.
+    /// The reason, in the agent's words.
     pub reason: String,
-    /// When it may be asked again, if it told.
+    /// The time from which it can be used again, if it reported one.
     pub resets: Option<Reset>,
 }
 
-/// When an agent may be asked again.
+/// The time from which an agent can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
     /// At this second since 1970.
     At(i64),
-    /// So long after it ended.
+    /// This long after its end.
     After(Duration),
 }
 
@@ -115,12 +115,12 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 impl Preset {
-    /// Somebody who hears one run of it.
-    pub fn listener(&self) -> Box<dyn Listener> {
-        (self.listener)()
+    /// A parser for the output of one run.
+    pub fn parser(&self) -> Box<dyn OutputParser> {
+        (self.parser)()
     }
 
-    /// Whether a command names its program, or the package that brings it, anywhere.
+    /// Whether a command mentions the agent's program or package anywhere.
     pub fn is_named_in(&self, command: &str) -> bool {
         let mut words = command.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c));
         words.any(|word| {
@@ -140,14 +140,14 @@ fn cause_of_status(status: u64) -> FailureCause {
     }
 }
 
-/// A failure of which nothing is known but the end.
-fn crash(reason: &str, exit_code: Option<i32>) -> Failure {
+/// A failure about which only the exit code is known.
+fn crash(reason: &str, exit_code: Option<i32>) -> ReportedFailure {
     let reason = match (reason, exit_code) {
         ("", Some(code)) => format!("it exited with {code}"),
         ("", None) => "it was killed".to_owned(),
         (reason, _) => reason.to_owned(),
     };
-    Failure { cause: FailureCause::Crash, reason, resets: None }
+    ReportedFailure { cause: FailureCause::Crash, reason, resets: None }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! [`ScriptedAgent`]: an agent that follows a file of turns, so that everything can be tried and
-//! tested without a model. It starts no process of its own, unless a turn says `run`.
+//! tested without a model. It starts no process of its own, except for a turn's `run`.
 //!
 //! ```yaml
 //! turns:
-//!   - - say: I write a plan.                 # the first iteration: a list of deeds
+//!   - - say: I write a plan.                 # the first iteration: a list of actions
 //!     - write: {plan.md: "one step\n"}
 //!     - status: {decision: continue, summary: planned}
 //!   - stage: work                            # only for this stage
@@ -17,11 +17,11 @@
 //! ```
 //!
 //! Iteration 1 of a stage gets the first turn, iteration 2 the second. A stage that turns name with
-//! `stage` has only those, every other stage has the turns that name none. After the last turn:
-//! `repeat` plays it again, `stop` writes a status that says stop, `fail` fails. `at_end` is the turn in
-//! which what hooks said after the last iteration is delivered; without it nothing is done then.
+//! `stage` gets only those; every other stage gets the turns without `stage`. After the last turn:
+//! `repeat` plays it again, `stop` writes a status that says stop, `fail` fails. `at_end` is the
+//! turn that gets the output of hooks after the last iteration; without it that turn does nothing.
 //!
-//! | deed | does |
+//! | action | does |
 //! |---|---|
 //! | `say: text` | prints a line or more |
 //! | `complain: text` | the same on standard error |
@@ -35,12 +35,12 @@
 //! | `sleep: duration` | waits: `5`, `0.5`, `500ms`, `5m` |
 //! | `wait_for: path` | waits until there is such a file |
 //! | `run: command` | runs it in a shell; if it fails, the turn ends as it did |
-//! | `if_prompt: {contains, then, else}` | goes on with one of two lists of deeds |
+//! | `if_prompt: {contains, then, else}` | goes on with one of two lists of actions |
 //!
-//! Paths start at the working directory and stay in it. `${STAGE}`, `${ITERATION}` and `${ATTEMPT}`
-//! in texts and paths are replaced; any other `${…}` is text. A `run` is left to the shell, which
-//! has the turn's variables in its environment. A deed that cannot be done (a full disk, a path that
-//! leads outside through a link) ends the turn as `fail` does.
+//! Paths are relative to the working directory and stay in it. `${STAGE}`, `${ITERATION}` and
+//! `${ATTEMPT}` in texts and paths are replaced; any other `${…}` is text. A `run` is passed to the
+//! shell, which has the turn's variables in its environment. If an action cannot be done (a full
+//! disk, a path that leads outside through a link), the turn ends as with `fail`.
 
 mod performance;
 mod printed;
@@ -71,14 +71,13 @@ pub(crate) fn make(request: &AgentRequest<'_>) -> MadeAgent {
     let script = request.definition.file("script").and_then(|path| (request.file)(path));
     match script {
         Some(script) => Ok(Arc::new(ScriptedAgent::load(script.text, script.shown_as)?)),
-        // It could not be read, which was said.
+        // It could not be read, which was already reported.
         None => Err(Vec::new()),
     }
 }
 
 impl ScriptedAgent {
-    /// Reads a script's text, or says everything that is wrong with it. `shown_as` is how faults
-    /// name the file.
+    /// Reads a script's text, or returns all its faults. Faults call the file `shown_as`.
     pub fn load(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
         Script::read(text, shown_as).map(|script| Self { script })
     }
@@ -96,12 +95,12 @@ impl ScriptedAgent {
             false => self.script.part(stage, *iteration),
         };
         match part {
-            ScriptPart::Deeds(deeds) => performance.play(deeds).await,
+            ScriptPart::Actions(actions) => performance.play(actions).await,
             ScriptPart::Stop => performance.play(&[script::no_more_turns()]).await,
             ScriptPart::Fail => {
                 let why =
                     format!("the script has no turn for iteration {iteration} of stage `{stage}`");
-                performance.play(&[script::ScriptDeed::Fail(why)]).await
+                performance.play(&[script::ScriptAction::Fail(why)]).await
             }
             ScriptPart::Nothing => {
                 not_started(format!("the script has no turn for stage `{stage}`"))

@@ -1,5 +1,5 @@
-//! Shell text, run for one turn: what the command agent and the deed `run` of a script share, and with
-//! presets how a program is started.
+//! Runs shell text for one turn. The command agent and the action `run` of a script share this;
+//! presets share the start of a program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::{AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX};
 
-/// The shells that may run it; the first one that is there does.
+/// The shells to run it with; the first one that exists is used.
 const SHELLS: &[&str] = &["bash", "sh"];
 
-/// Where shells are looked for if the environment has no `PATH`.
+/// Where shells are searched for if the environment has no `PATH`.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What to run.
@@ -28,11 +28,11 @@ pub struct ShellRun<'a> {
     pub argument: Option<String>,
     /// Standard input.
     pub stdin: Vec<u8>,
-    /// How long it may take.
+    /// The longest duration of the run.
     pub timeout: Duration,
 }
 
-/// Runs it in the turn's folder and environment to its end.
+/// Runs it to its end, in the turn's folder and environment.
 pub async fn run(
     turn: &Turn,
     what: ShellRun<'_>,
@@ -46,7 +46,7 @@ pub async fn run(
     let args = arguments(name, what.text, what.argument);
     let launch = Launch { timeout: what.timeout, ..launch(turn, program, args, what.stdin) };
     let ended = hookwright_process::run(launch, &mut Passing(watch), cancel).await;
-    TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument), said: None }
+    TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument), report: None }
 }
 
 /// A program in the turn's folder and environment.
@@ -67,21 +67,21 @@ pub(crate) fn launch(turn: &Turn, program: PathBuf, args: Vec<OsString>, stdin: 
 }
 
 pub(crate) fn not_started(cause: String) -> TurnEnd {
-    TurnEnd { outcome: ProcessOutcome::NotStarted { cause }, took: Duration::ZERO, said: None }
+    TurnEnd { outcome: ProcessOutcome::NotStarted { cause }, took: Duration::ZERO, report: None }
 }
 
 fn shell(turn: &Turn) -> Option<(&'static str, PathBuf)> {
     SHELLS.iter().find_map(|name| Some((*name, program(turn, name)?)))
 }
 
-/// Where the turn's environment has this program.
+/// The path of this program in the turn's environment.
 pub(crate) fn program(turn: &Turn, name: &str) -> Option<PathBuf> {
     let path = turn.env("PATH").unwrap_or(OsStr::new(PATH));
     find_program(OsStr::new(name), path, &turn.working_dir)
 }
 
-/// A text that begins with a dash must not be taken for options of the shell. The argument comes
-/// after `$0`, so no shell takes it for an option of its own.
+/// Keeps a text that begins with a dash from being read as options of the shell. The argument comes
+/// after `$0`, so that no shell reads it as an option either.
 fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString> {
     let guard = text.starts_with(['-', '+']).then_some("--");
     let mut arguments: Vec<OsString> =

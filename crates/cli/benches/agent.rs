@@ -26,7 +26,7 @@ use hookwright_agent::tool::{ToolCall, ToolEnd, Touches};
 use hookwright_engine::Secrets;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_events::{Event, EventName};
-use hookwright_model_server::{Manner, ModelScript, ModelServer, ScriptedTurn, StreamGate};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer, ScriptedTurn, StreamGate};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -217,7 +217,7 @@ fn subagents(place: &Place, number: usize) -> f64 {
         (0..number).map(|number| json!({ "prompt": prompt(number), "turns": waits })).collect();
     let script = json!({ "turns": [{ "content": calls }, done], "conversations": conversations });
     let script = ModelScript::parse(&script.to_string()).unwrap();
-    let server = ModelServer::start(Manner::Script(script)).unwrap();
+    let server = ModelServer::start(ModelBehaviour::Script(script)).unwrap();
     assert!(place.agent(&server).wait().unwrap().success());
     // The main agent asks first and last; in between each subagent asks twice.
     let times = server.request_times();
@@ -312,8 +312,8 @@ fn wait_for_request(server: &ModelServer, number: usize) {
     }
 }
 
-fn script(turns: &str) -> Manner {
-    Manner::Script(ModelScript::parse(&format!("turns: {turns}")).unwrap())
+fn script(turns: &str) -> ModelBehaviour {
+    ModelBehaviour::Script(ModelScript::parse(&format!("turns: {turns}")).unwrap())
 }
 
 fn bash(command: &str) -> Value {

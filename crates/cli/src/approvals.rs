@@ -11,7 +11,7 @@ use hookwright_config::CallbackAddress;
 use hookwright_engine::nearest;
 use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
-use hookwright_events::wait::Word;
+use hookwright_events::wait::AnswerMeaning;
 use hookwright_pipeline::caller::{Asker, Caller};
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_process::Client;
@@ -201,12 +201,12 @@ fn decided(wait: &Wait, is_attended: bool) -> String {
     let decision = wait.state.decision().expect("it was decided just now");
     let id = &wait.id;
     let what = match decision.word {
-        Word::Yes => format!("approved {id}"),
-        Word::No => format!("rejected {id}"),
-        Word::Offered => format!("answered {id} with {}", decision.action),
+        AnswerMeaning::Yes => format!("approved {id}"),
+        AnswerMeaning::No => format!("rejected {id}"),
+        AnswerMeaning::Offered => format!("answered {id} with {}", decision.action),
     };
     match (wait.resumable_session(), is_attended) {
-        (Some(session), true) if decision.word == Word::No => {
+        (Some(session), true) if decision.word == AnswerMeaning::No => {
             format!("{what}: session {session} is notified\n")
         }
         (Some(session), true) => format!("{what}: session {session} continues\n"),

@@ -34,7 +34,7 @@ use hookwright_agent::tools::{ToolSettings, built_in_tools};
 use hookwright_agent::transcript::{Transcript, TranscriptFacts, make_whole};
 use hookwright_agent::workspace::{ProtectedFiles, Workspace};
 use hookwright_agents::factory::MadeAgent;
-use hookwright_agents::presets::{Failure as AgentFailed, Reset, Said};
+use hookwright_agents::presets::{AgentReport, ReportedFailure as AgentFailed, Reset};
 use hookwright_agents::{Agent, AgentRequest, Turn, TurnEnd, TurnEvents, TurnPorts};
 use hookwright_config::{FaultKind, McpServerSpec, WrittenRule};
 use hookwright_engine::Secrets;
@@ -184,7 +184,7 @@ impl Agent for BuiltInDriver {
                 Ok(prepared) => self.drive(prepared, turn, ports).await,
                 Err(cannot) => cannot.into_end(),
             };
-            TurnEnd { outcome, took: began.elapsed(), said: Some(said) }
+            TurnEnd { outcome, took: began.elapsed(), report: Some(said) }
         })
     }
 }
@@ -208,13 +208,13 @@ impl CannotBegin {
         Self { cause: None, reason: reason.to_string() }
     }
 
-    fn into_end(self) -> (ProcessOutcome, Said) {
+    fn into_end(self) -> (ProcessOutcome, AgentReport) {
         let failure = self.cause.map(|cause| AgentFailed {
             cause,
             reason: self.reason.clone(),
             resets: None,
         });
-        (exited(1, "", &self.reason), Said { failure, ..Said::default() })
+        (exited(1, "", &self.reason), AgentReport { failure, ..AgentReport::default() })
     }
 }
 
@@ -332,7 +332,7 @@ impl BuiltInDriver {
         prepared: PreparedTurn,
         turn: &Turn,
         ports: TurnPorts<'_>,
-    ) -> (ProcessOutcome, Said) {
+    ) -> (ProcessOutcome, AgentReport) {
         let PreparedTurn { mut agent, audience, mut output, servers } = prepared;
         let cancel = ports.cancel.child_token();
         let (prompt, before) = match turn.prompt.split_last() {
@@ -368,7 +368,7 @@ impl BuiltInDriver {
         while let Some((stream, text)) = output.waiting() {
             ports.watch.output(stream, text.as_bytes());
         }
-        let said = Said {
+        let said = AgentReport {
             text: end.text.clone(),
             session: Some(turn.run_id.clone()),
             usage: Some(end.usage.into()),

@@ -1,5 +1,5 @@
-//! [`AgentSettings`]: what the files set for the built-in agent: `permissions`,
-//! `mcp_servers` and `model`.
+//! [`AgentSettings`]: what the files set for the built-in agent: `permissions`, `mcp_servers` and
+//! `model`.
 
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 //! implements [`Dialect`] and sets it in [`ConfigFile`].
 //!
 //! A fault in a native file stops a run. A fault in a foreign one does not, because its own program
-//! would have continued: what cannot be used is left out with a warning
-//! ([`Loaded::leave_out`]), and the remaining hooks decide. If the faulty part may have been a guard, it can block instead ([`Loaded::block_until_fixed`]).
+//! would have continued: what cannot be used is left out with a warning ([`Loaded::leave_out`]),
+//! and the remaining hooks decide. If the faulty part may have been a guard, it can block instead
+//! ([`Loaded::block_until_fixed`]).
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //!
 //! A YAML parser reads nearly all of JSON, but not all: a key and its colon on two lines, a very
 //! long key, a NUL in a text. Here JSON has its standard meaning, with two exceptions. A key that
-//! appears twice is a fault, because it is unclear which of the two was meant. And comments
-//! (`//`, `/* */`) are skipped, because people write them into settings.
+//! appears twice is a fault, because it is unclear which of the two was meant. And comments (`//`,
+//! `/* */`) are skipped, because people write them into settings.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! [`McpServerSpec`]: one server of `mcp_servers`, which the built-in agent starts and whose tools it
 //! calls.
 //!
-//! `command`, `args` and the values of `env` may contain `${NAME}` and
-//! `${NAME:-default}`. They are replaced when the server is started ([`McpServerSpec::expand`]),
-//! and no shell reads the result. Secrets and model keys can be used in `env` only: arguments are
-//! visible to every user of a machine.
+//! `command`, `args` and the values of `env` may contain `${NAME}` and `${NAME:-default}`. They are
+//! replaced when the server is started ([`McpServerSpec::expand`]), and no shell reads the result.
+//! Secrets and model keys can be used in `env` only: arguments are visible to every user of a
+//! machine.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A file's tree of values with their places. YAML is parsed here and JSON in
-//! `json.rs`, into the same [`Node`]s; `notes.rs` reads typed values from them.
+//! A file's tree of values with their places. YAML is parsed here and JSON in `json.rs`, into the
+//! same [`Node`]s; `notes.rs` reads typed values from them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! `secrets.env`: lines of `NAME=value`, in a file that only its owner can read.
 //!
 //! A value is bare, in `'single quotes'` (taken literally, also over several lines) or in
-//! `"double quotes"` with `
-//! `, `\"`, `\\`, `\$` and `` \` ``. Nothing is expanded. A value that a shell would read
-//! differently is a fault, because shells often read such files too.
+//! `"double quotes"` with ` `, `\"`, `\\`, `\$` and `` \` ` `. Nothing is expanded. A value that a
+//! shell would read differently is a fault, because shells often read such files too.
 //!
 //! A fault shows its line, so faults get a copy of the text without the values.
 

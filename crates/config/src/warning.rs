@@ -1,6 +1,6 @@
-//! What
-//! [`check`](super::check) reports about a hook's command beyond faults: places that probably don't do what their author thinks. `template/warnings.rs`
-//! finds them; this module gives them their place in the file.
+//! What [`check`](super::check) reports about a hook's command beyond faults: places that probably
+//! don't do what their author thinks. `template/warnings.rs` finds them; this module gives them
+//! their place in the file.
 
 mod tools;
 

@@ -1,12 +1,13 @@
-//! The events in which an answer is streamed, as the Messages protocol has them.
+//! The events in which an answer is streamed, as defined by the Messages protocol.
 
 use serde_json::{Value, json};
 
 use crate::{Ending, ScriptedAnswer, ScriptedBlock, ScriptedInput};
 
 impl ScriptedAnswer {
-    /// All events of the answer to request `number`, which is counted from 1: ids are made from it.
-    /// [`Ending::Cut`] and its like are left to the caller, who knows what a byte is.
+    /// All events of the answer to request `number`, counted from 1, from which ids are made. The
+    /// caller applies [`Ending::Cut`] and the other endings in bytes, because it knows the bytes
+    /// that are sent.
     pub fn events(&self, number: usize, model: &str) -> Vec<Value> {
         let usage = |output_tokens: u64| {
             json!({ "input_tokens": self.input_tokens, "output_tokens": output_tokens,
@@ -41,7 +42,7 @@ impl ScriptedAnswer {
         events
     }
 
-    /// A block as it begins, and what is added to it.
+    /// The event that begins a block, and those that add to it.
     fn pieces(&self, block: &ScriptedBlock, number: usize, index: usize) -> (Value, Vec<Value>) {
         match block {
             ScriptedBlock::Text(text) => {
@@ -71,7 +72,7 @@ impl ScriptedAnswer {
     }
 }
 
-/// The event with which a server ends an answer early. It is also the body of a refusal.
+/// The event with which a server ends an answer early; it is also the body of a refusal.
 pub fn error_event(name: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": name, "message": message } })
 }
@@ -82,7 +83,7 @@ pub fn sse(event: &Value) -> String {
     format!("event: {name}\ndata: {event}\n\n")
 }
 
-/// A text in pieces of so many characters.
+/// A text in pieces of this many characters.
 pub fn split(text: &str, chars: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -106,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_comes_in_several_deltas_that_split_no_character() {
+    fn a_text_is_sent_in_several_deltas_that_split_no_character() {
         let mut answer = ScriptedAnswer::text("ää öö üü");
         answer.delta_chars = 3;
         assert_eq!(texts(&answer.events(1, "m")), ["ää ", "öö ", "üü"]);
     }
 
     #[test]
-    fn ids_come_from_the_number_of_the_request_and_the_place_of_the_block() {
+    fn ids_are_made_from_the_numbers_of_request_and_block() {
         let call = |id: Option<&str>| ScriptedBlock::ToolUse {
             id: id.map(str::to_owned),
             name: "bash".into(),
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_takes_the_place_of_the_end() {
+    fn an_error_replaces_the_end() {
         let mut answer = ScriptedAnswer::text("so far");
         answer.ending = Ending::Error(ScriptedError::of_status(529));
         let events = answer.events(1, "m");

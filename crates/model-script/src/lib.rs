@@ -1,4 +1,4 @@
-//! A model's answers, turn by turn, in a file. Each request gets the next turn.
+//! A file with a model's answers, turn by turn. Each request gets the next turn.
 //!
 //! ```
 //! use hookwright_model_script::ModelScript;
@@ -15,9 +15,9 @@
 //! # Ok::<(), hookwright_model_script::ScriptFault>(())
 //! ```
 //!
-//! The built-in agent plays such a file in place of a model; the model server of the tests sends the same
-//! events over a real connection. How it is read: `reading.rs`; how a turn becomes events: `events.rs`; which turn
-//! comes next: `progress.rs`.
+//! The built-in agent plays such a file instead of calling a model; the model server of the tests
+//! sends the same events over a real connection. `reading.rs` reads it, `events.rs` turns a turn
+//! into events, and `progress.rs` chooses the next turn.
 #![warn(missing_docs)]
 
 mod events;
@@ -35,10 +35,11 @@ pub use reading::ScriptFault;
 /// Bytes of a script. A longer one is generated, and a test that needs it can be split.
 pub const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Characters of one delta, unless the turn says otherwise: a word or two, as models send them.
+/// Characters of one delta, unless the turn sets another number: a word or two, as models send
+/// them.
 pub const DELTA_CHARS: usize = 12;
 
-/// What the model says when the script has no more turns.
+/// The model's answer when the script has no more turns.
 pub const NO_MORE_TURNS: &str = "The script has no more turns.";
 
 /// A file of turns.
@@ -46,24 +47,25 @@ pub const NO_MORE_TURNS: &str = "The script has no more turns.";
 pub struct ModelScript {
     /// One for each request, in order.
     pub turns: Vec<ScriptedTurn>,
-    /// Turns of conversations that go on beside this one, such as those of subagents.
+    /// Turns of conversations beside the main one, such as those of subagents.
     pub conversations: Vec<ScriptedConversation>,
-    /// The key that a server accepts; any without it. A model that is played without a server ignores it.
+    /// The key that a server accepts; without it, any key. A model that is played without a server
+    /// ignores it.
     pub key: Option<String>,
-    /// The models that a server has; any if there are none here.
+    /// The models that a server has; if empty, any model.
     pub models: Vec<String>,
     /// Fields of a request that a server of chat completions does not accept.
     pub refuses: Vec<String>,
 }
 
-/// What comes of one request.
+/// The response to one request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScriptedTurn {
     /// An answer.
     Answer(ScriptedAnswer),
-    /// An error of the server, in place of an answer.
+    /// An error of the server, instead of an answer.
     Error(ScriptedError),
-    /// Something that is no answer of the protocol, such as a page of a proxy.
+    /// A response outside of the protocol, such as a page of a proxy.
     Reply(ForeignReply),
 }
 
@@ -72,7 +74,7 @@ pub enum ScriptedTurn {
 pub struct ScriptedAnswer {
     /// Its blocks.
     pub content: Vec<ScriptedBlock>,
-    /// Why it ends: `tool_use` with a tool call, else `end_turn`, unless the script says otherwise.
+    /// Why it ends: by default `tool_use` with a tool call, otherwise `end_turn`.
     pub stop_reason: String,
     /// Tokens read.
     pub input_tokens: u64,
@@ -88,22 +90,22 @@ pub struct ScriptedAnswer {
     pub byte_by_byte: bool,
     /// In what a server of chat completions deviates from the vendor's own.
     pub quirks: Vec<ServerQuirk>,
-    /// How it ends.
+    /// The way it ends.
     pub ending: Ending,
 }
 
-/// How an answer ends.
+/// The way an answer ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
     /// As it should.
     Complete,
-    /// The connection breaks behind so many bytes of the events.
+    /// The connection breaks after this many bytes of the events.
     Cut(usize),
-    /// The answer ends behind so many bytes of the events, as if that were all.
+    /// The answer ends normally after this many bytes of the events.
     Short(usize),
-    /// Nothing more comes behind so many bytes of the events, and the connection stays.
+    /// Nothing more is sent after this many bytes of the events, and the connection stays open.
     Silence(usize),
-    /// An event `error` comes in place of the end.
+    /// An event `error` is sent instead of the end.
     Error(ScriptedError),
 }
 
@@ -135,26 +137,26 @@ pub enum ScriptedBlock {
 pub enum ScriptedInput {
     /// As it should be.
     Object(Map<String, Value>),
-    /// This text in place of JSON.
+    /// This text instead of JSON.
     Text(String),
 }
 
-/// An error of the model's server. What the script leaves out is up to the protocol.
+/// An error of the model's server. The protocol has defaults for what the script leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptedError {
-    /// The HTTP status that goes with it.
+    /// Its HTTP status.
     pub status: u16,
     /// The protocol's name for it, such as `overloaded_error`.
     pub name: Option<String>,
-    /// A second, more exact name, which only chat completions have.
+    /// A second, more specific name, which only chat completions have.
     pub code: Option<String>,
-    /// The server's words.
+    /// The server's message.
     pub message: Option<String>,
     /// The header `Retry-After`: seconds, or a date.
     pub retry_after: Option<String>,
 }
 
-/// An HTTP response that is no answer of the protocol.
+/// An HTTP response outside of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignReply {
     /// Its status.
@@ -171,7 +173,7 @@ impl ModelScript {
         reading::parse(text)
     }
 
-    /// What comes of a request, counted from 1. After the last turn, the model ends its work.
+    /// The response to a request, counted from 1. After the last turn, the model ends its work.
     pub fn turn(&self, number: usize) -> ScriptedTurn {
         let turn = number.checked_sub(1).and_then(|index| self.turns.get(index));
         turn.cloned().unwrap_or_else(|| ScriptedTurn::Answer(ScriptedAnswer::text(NO_MORE_TURNS)))
@@ -203,12 +205,12 @@ impl ScriptedAnswer {
 }
 
 impl ScriptedError {
-    /// An error of this status, about which nothing else is said.
+    /// An error with this status and default texts.
     pub fn of_status(status: u16) -> Self {
         Self { status, name: None, code: None, message: None, retry_after: None }
     }
 
-    /// An error with these words.
+    /// An error with this message.
     pub fn with_message(status: u16, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..Self::of_status(status) }
     }
@@ -218,12 +220,12 @@ impl ScriptedError {
         self.name.as_deref().unwrap_or(self.vendor_words().0)
     }
 
-    /// The words of a server of the Messages protocol.
+    /// The message of a server of the Messages protocol.
     pub fn message(&self) -> &str {
         self.message.as_deref().unwrap_or(self.vendor_words().1)
     }
 
-    /// The name and the words that the server has for this status.
+    /// The server's name and message for this status.
     fn vendor_words(&self) -> (&'static str, &'static str) {
         match self.status {
             400 => ("invalid_request_error", "Invalid request"),

@@ -1,11 +1,11 @@
-//! [`ScriptProgress`]: which turn of a script comes next.
+//! [`ScriptProgress`]: chooses the next turn of a script.
 //!
 //! An agent may have several conversations at once, and their requests come in any order. So each
-//! conversation of a script has turns of its own, and is found by a text in its first message.
+//! conversation of a script has turns of its own and is recognised by a text in its first message.
 
 use crate::{ModelScript, NO_MORE_TURNS, ScriptedAnswer, ScriptedTurn};
 
-/// Turns of one conversation beside the main one.
+/// The turns of a conversation beside the main one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptedConversation {
     /// A text that only the first message of this conversation contains.
@@ -14,18 +14,19 @@ pub struct ScriptedConversation {
     pub turns: Vec<ScriptedTurn>,
 }
 
-/// The numbers of turns between two conversations, so that no id comes twice.
+/// The distance between the turn numbers of two conversations, so that ids are unique.
 const TURNS_BETWEEN: usize = 1000;
 
-/// How many turns of each conversation were used.
+/// The number of turns used in each conversation.
 #[derive(Debug, Default)]
 pub struct ScriptProgress {
     used: Vec<usize>,
 }
 
 impl ScriptProgress {
-    /// The turn for the next request of the conversation that begins with this message, and its number,
-    /// from which ids are made: from 1 in the main conversation, from 1001 in the first of the others.
+    /// The turn for the next request of the conversation that begins with this message, and its
+    /// number, from which ids are made. Numbers begin at 1 in the main conversation, and at 1001 in
+    /// the first of the others.
     pub fn next(&mut self, script: &ModelScript, first_message: &str) -> (usize, ScriptedTurn) {
         let others = script.conversations.iter();
         let found = others.clone().position(|other| first_message.contains(&other.prompt));

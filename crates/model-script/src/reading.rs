@@ -1,4 +1,4 @@
-//! Reads a script. Everything that can be wrong with it is found here, with its place.
+//! Reads a script and reports all its faults, each with its place.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::{
 /// Levels of nesting. Inputs of tools have a few.
 const DEPTH_MAX: usize = 64;
 
-/// What is wrong with a script, and where.
+/// A fault of a script, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ScriptFault {
@@ -389,7 +389,7 @@ conversations:
     }
 
     #[test]
-    fn what_is_wrong_has_its_place_and_says_what_was_expected() {
+    fn every_fault_has_its_place_and_states_what_was_expected() {
         for (text, expected) in [
             (
                 "turn: []",

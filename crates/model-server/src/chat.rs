@@ -1,5 +1,5 @@
-//! Chat completions: a script's turns in chunks, with the quirks that the script asks for, and the vendor's
-//! refusals of what is not in order.
+//! Chat completions: a script's turns in chunks, with the quirks that the script sets, and the
+//! vendor's refusals of invalid requests.
 
 pub(crate) mod refused;
 

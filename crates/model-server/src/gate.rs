@@ -1,4 +1,4 @@
-//! [`StreamGate`]: lets the events of an answer pass one by one, when a test says so.
+//! [`StreamGate`]: lets a test release the events of an answer one by one.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ impl StreamGate {
         Self { allowed: Arc::new((Mutex::new(Some(0)), Condvar::new())) }
     }
 
-    /// Lets so many more events pass.
+    /// Lets this many more events pass.
     pub fn allow(&self, events: usize) {
         let (allowed, changed) = &*self.allowed;
         if let Some(allowed) = &mut *allowed.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -36,8 +36,8 @@ impl StreamGate {
         changed.notify_all();
     }
 
-    /// Waits until one event may pass; says whether it may. It waits for [`SILENCE_MAX`] at most, so that a
-    /// failed test ends.
+    /// Waits until one event may pass, and returns whether it may. It waits for [`SILENCE_MAX`] at
+    /// most, so that a failed test ends.
     pub(crate) fn pass(&self) -> bool {
         let (allowed, changed) = &*self.allowed;
         let allowed = allowed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 for a test's server: one request is read, one [`Answer`] is written.
+//! Just enough HTTP/1.1 for a test's server: reads one request, writes one [`Answer`].
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,13 +14,13 @@ const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of the head of a request.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// How long a connection may be idle, and an event may be held back.
+/// How long a connection may be idle, and how long an event may be held back.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// One request as it arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedRequest {
-    /// The number of the connection that it came through, from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// Its method.
     pub method: String,
@@ -28,7 +28,7 @@ pub struct ReceivedRequest {
     pub path: String,
     /// Its headers in their order, their names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body; null if it is no JSON.
+    /// Its body; null if it is not JSON.
     pub body: Value,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Answer {
 
 /// What follows the head of an answer.
 pub(crate) enum SentBody {
-    /// All of it at once.
+    /// The whole body.
     Whole(String),
-    /// One event after the other.
+    /// The events, one after the other.
     SentEvents(SentEvents),
 }
 
@@ -62,16 +62,16 @@ pub(crate) struct SentEvents {
     pub(crate) end: EventsEnd,
 }
 
-/// What comes behind the events, or instead of some of them.
+/// How the events end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventsEnd {
-    /// The proper end.
+    /// The normal end.
     Complete,
-    /// So many bytes, and then the connection breaks.
+    /// This many bytes, and then the connection breaks.
     Cut(usize),
-    /// So many bytes, and then the proper end.
+    /// This many bytes, and then the normal end.
     Short(usize),
-    /// So many bytes, and then nothing.
+    /// This many bytes, and then nothing.
     Silence(usize),
 }
 
@@ -95,7 +95,7 @@ impl Answer {
         Self { status, headers, kind, body: SentBody::Whole(body) }
     }
 
-    /// Writes it. Says whether the connection can have another request.
+    /// Writes it. Returns whether the connection can be used for another request.
     pub(crate) fn write(&self, writer: &mut TcpStream, gate: &StreamGate) -> io::Result<bool> {
         let mut head = format!("HTTP/1.1 {}\r\ncontent-type: {}\r\n", self.status, self.kind);
         for (name, value) in &self.headers {
@@ -157,7 +157,7 @@ impl SentEvents {
     }
 }
 
-/// The next request of a connection; `None` if there is none.
+/// The next request of a connection; `None` if the client has closed it.
 pub(crate) fn read_request(
     reader: &mut impl BufRead,
     connection: usize,

@@ -1,11 +1,12 @@
 //! [`ModelServer`]: a local server that replaces the models of four vendors, for tests.
 //!
-//! Its [`Manner`] says how it answers: it follows a script, plays turns for real agents in the format of the
-//! requested vendor, or refuses everything in that vendor's format. It keeps all requests.
+//! Its [`ModelBehaviour`] selects what it does: it follows a script, plays turns for real agents in
+//! the format of the requested vendor, or refuses everything in that vendor's format. It keeps all
+//! requests.
 //!
-//! With a script (`script.rs`) it speaks Anthropic's Messages (`messages.rs`) and chat completions (`chat.rs`),
-//! and refuses what the vendors' own servers refuse (`refused.rs` below each). `vendor.rs` has the formats of
-//! all four vendors, `refusal.rs` their refusals.
+//! With a script (`script.rs`) it speaks Anthropic's Messages (`messages.rs`) and chat completions
+//! (`chat.rs`), and refuses what the vendors' own servers refuse (`refused.rs` below each).
+//! `vendor.rs` has the formats of all four vendors, `refusal.rs` their refusals.
 
 mod chat;
 mod gate;
@@ -26,7 +27,7 @@ pub use gate::StreamGate;
 use hookwright_model_script::ScriptProgress;
 pub use hookwright_model_script::{ModelScript, ScriptFault, ScriptedTurn};
 pub use http::ReceivedRequest;
-pub use refusal::Refusal;
+pub use refusal::ModelRefusal;
 use serde_json::Value;
 
 use http::{Answer, SILENCE_MAX};
@@ -34,8 +35,8 @@ use vendor::Vendor;
 
 /// The model's output to a real agent in one turn.
 #[derive(Debug, Clone)]
-pub enum Turn {
-    /// A text, which ends its work.
+pub enum ModelTurn {
+    /// A text that ends the model's work.
     Text(&'static str),
     /// A command to run.
     Bash(&'static str),
@@ -50,16 +51,16 @@ pub enum Turn {
 
 /// How a model answers.
 #[derive(Debug, Clone)]
-pub enum Manner {
+pub enum ModelBehaviour {
     /// One turn of the script for each request, over the Messages protocol or chat completions.
     Script(ModelScript),
-    /// One turn after the other, in the format of the requested vendor: the turn after those in the
-    /// request's conversation.
-    Turns(Vec<Turn>),
+    /// One turn after the other, in the format of the requested vendor. The conversation in the
+    /// request determines the next turn.
+    Turns(Vec<ModelTurn>),
     /// Refuses everything.
-    Refuse(Refusal),
-    /// Refuses until this long after the first request, then plays the turns.
-    RefuseAtFirst(Refusal, Duration, Vec<Turn>),
+    Refuse(ModelRefusal),
+    /// Refuses requests for this long after the first one, then plays the turns.
+    RefuseAtFirst(ModelRefusal, Duration, Vec<ModelTurn>),
 }
 
 /// The server. It ends when it is dropped.
@@ -71,7 +72,7 @@ pub struct ModelServer {
 
 #[derive(Debug)]
 struct ServerState {
-    manner: Manner,
+    manner: ModelBehaviour,
     gate: StreamGate,
     requests: Mutex<Vec<ReceivedRequest>>,
     times: Mutex<Vec<RequestTimes>>,
@@ -82,7 +83,7 @@ struct ServerState {
     is_over: AtomicBool,
 }
 
-/// When a request came and went.
+/// When a request began and ended.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTimes {
     /// It was read completely.
@@ -92,18 +93,18 @@ pub struct RequestTimes {
 }
 
 impl ModelServer {
-    /// A model that answers in this manner, on a free port of the loopback address.
-    pub fn start(manner: Manner) -> io::Result<Self> {
+    /// Starts a model with this behaviour, on a free port of the loopback address.
+    pub fn start(manner: ModelBehaviour) -> io::Result<Self> {
         Self::with_gate(manner, StreamGate::open())
     }
 
     /// The same, but each event of a script's answer waits for [`StreamGate::allow`].
-    pub fn start_held(manner: Manner) -> io::Result<(Self, StreamGate)> {
+    pub fn start_held(manner: ModelBehaviour) -> io::Result<(Self, StreamGate)> {
         let gate = StreamGate::closed();
         Ok((Self::with_gate(manner, gate.clone())?, gate))
     }
 
-    fn with_gate(manner: Manner, gate: StreamGate) -> io::Result<Self> {
+    fn with_gate(manner: ModelBehaviour, gate: StreamGate) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
         let state = Arc::new(ServerState {
@@ -131,27 +132,28 @@ impl ModelServer {
         Ok(Self { address, state })
     }
 
-    /// Where it listens, as a base URL.
+    /// Its base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request to a model, also those that were refused, oldest first.
+    /// Every request to a model, including refused ones, oldest first.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         locked(&self.state.requests).clone()
     }
 
-    /// Forgets the requests so far. Each holds its whole conversation, which is a lot in a long session.
+    /// Forgets the requests so far. Each contains its whole conversation, which is a lot in a long
+    /// session.
     pub fn forget_requests(&self) {
         locked(&self.state.requests).clear();
     }
 
-    /// When each request came and went, in the order in which they came.
+    /// When each request began and ended, in the order of their beginnings.
     pub fn request_times(&self) -> Vec<RequestTimes> {
         locked(&self.state.times).clone()
     }
 
-    /// The conversations that it was asked to continue with tools, oldest first.
+    /// The conversations that had tools, oldest first.
     pub fn conversations(&self) -> Vec<Value> {
         locked(&self.state.conversations).clone()
     }
@@ -161,7 +163,7 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         self.state.is_over.store(true, Ordering::SeqCst);
         self.state.gate.release();
-        // The thread waits for a connection, and finds out with this one.
+        // The thread waits for a connection; this one lets it notice the end.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -177,7 +179,7 @@ fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Resul
     connection.set_nodelay(true)?;
     let mut reader = BufReader::new(connection.try_clone()?);
     let mut writer = connection;
-    // A client that wants TLS is told at once that there is none here.
+    // Refuse a client that wants TLS at once.
     if reader.fill_buf()?.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
         return writer.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     }
@@ -204,26 +206,26 @@ fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
     };
     locked(&state.requests).push(request.clone());
     let turns = match &state.manner {
-        Manner::Script(script) => {
+        ModelBehaviour::Script(script) => {
             return script::answer(vendor, request, script, &mut locked(&state.turns_used));
         }
-        Manner::Refuse(refusal) => return refusal.answer(vendor),
-        Manner::RefuseAtFirst(refusal, time, turns) => {
+        ModelBehaviour::Refuse(refusal) => return refusal.answer(vendor),
+        ModelBehaviour::RefuseAtFirst(refusal, time, turns) => {
             if state.first_asked.get_or_init(Instant::now).elapsed() < *time {
                 return refusal.answer(vendor);
             }
             turns
         }
-        Manner::Turns(turns) => turns,
+        ModelBehaviour::Turns(turns) => turns,
     };
     // Requests for titles, summaries and the like have no tools.
     let body = &request.body;
     let tools = vendor.tools(body);
     let turn = if tools.is_empty() {
-        Turn::Text("a title")
+        ModelTurn::Text("a title")
     } else {
         locked(&state.conversations).push(vendor.conversation(body).clone());
-        turns.get(vendor.turns_done(body)).cloned().unwrap_or(Turn::Text("done"))
+        turns.get(vendor.turns_done(body)).cloned().unwrap_or(ModelTurn::Text("done"))
     };
     vendor.says(&turn, &request.path, body, &tools)
 }

@@ -1,4 +1,4 @@
-//! Anthropic's Messages: a script's turns, and the vendor's refusals of what is not in order.
+//! Anthropic's Messages: a script's turns, and the vendor's refusals of invalid requests.
 
 pub(crate) mod refused;
 

@@ -1,4 +1,4 @@
-//! [`Refusal`]: why a model does not answer, in each vendor's format.
+//! [`ModelRefusal`]: why a model does not answer, in each vendor's format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use crate::vendor::Vendor;
 
 /// Why a model does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ModelRefusal {
     /// Rate-limited; the client may retry after this many seconds.
     RateLimit {
         /// Seconds from now.
@@ -30,7 +30,7 @@ pub enum Refusal {
     ServerError,
 }
 
-impl Refusal {
+impl ModelRefusal {
     pub(crate) fn answer(self, vendor: Vendor) -> Answer {
         let (status, headers, body) = match vendor {
             Vendor::Messages => self.of_anthropic(),

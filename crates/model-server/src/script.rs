@@ -1,5 +1,5 @@
-//! A script's turns, over the protocol of the request. A request that the vendor would refuse is refused, and
-//! uses up no turn.
+//! Plays a script's turns over the protocol of the request. A request that the vendor would refuse
+//! is refused, and uses up no turn.
 
 use hookwright_model_script::{
     Ending, ForeignReply, ModelScript, ScriptProgress, ScriptedAnswer, ScriptedError, ScriptedTurn,
@@ -11,7 +11,7 @@ use crate::http::{Answer, EventsEnd, ReceivedRequest, SentBody, SentEvents};
 use crate::vendor::Vendor;
 use crate::{chat, messages};
 
-/// A protocol that a script can be sent over.
+/// A protocol over which a script can be played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScriptProtocol {
     Messages,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Turn;
+use crate::ModelTurn;
 use crate::http::Answer;
 
 /// The API that an address belongs to.
@@ -18,7 +18,7 @@ pub(crate) enum Vendor {
     Gemini,
 }
 
-/// Responses to requests beside the conversation itself.
+/// Responses to requests outside of the conversation.
 pub(crate) fn aside(path: &str) -> Value {
     if path.contains("count_tokens") {
         json!({ "input_tokens": 10 })
@@ -77,7 +77,7 @@ impl Vendor {
         }
     }
 
-    /// How many turns the model has had in this conversation.
+    /// The number of turns that the model has had in this conversation.
     pub(crate) fn turns_done(self, request: &Value) -> usize {
         let said = self.conversation(request).as_array().map(Vec::as_slice).unwrap_or_default();
         let is_models = |item: &&Value| match self {
@@ -91,19 +91,25 @@ impl Vendor {
         said.iter().filter(is_models).count()
     }
 
-    pub(crate) fn says(self, turn: &Turn, path: &str, request: &Value, tools: &[String]) -> Answer {
+    pub(crate) fn says(
+        self,
+        turn: &ModelTurn,
+        path: &str,
+        request: &Value,
+        tools: &[String],
+    ) -> Answer {
         let number = self.turns_done(request);
         let call = match turn {
-            Turn::Text(_) => None,
-            Turn::Bash(command) => Some(Call::new(command, tools, number)),
-            Turn::Call { tool, input } => {
+            ModelTurn::Text(_) => None,
+            ModelTurn::Bash(command) => Some(ModelCall::new(command, tools, number)),
+            ModelTurn::Call { tool, input } => {
                 let id = format!("toolu_{number}");
-                Some(Call { id, tool: tool.clone(), input: input.clone() })
+                Some(ModelCall { id, tool: tool.clone(), input: input.clone() })
             }
         };
         let text = match turn {
-            Turn::Text(text) => *text,
-            Turn::Bash(_) | Turn::Call { .. } => "",
+            ModelTurn::Text(text) => *text,
+            ModelTurn::Bash(_) | ModelTurn::Call { .. } => "",
         };
         match self {
             Self::Messages => messages(text, call.as_ref(), request, number),
@@ -114,14 +120,14 @@ impl Vendor {
     }
 }
 
-/// A call of the tool that runs commands, under its name here.
-struct Call {
+/// A tool call in the model's answer.
+struct ModelCall {
     id: String,
     tool: String,
     input: Value,
 }
 
-impl Call {
+impl ModelCall {
     fn new(command: &str, tools: &[String], number: usize) -> Self {
         let known = SHELL_TOOLS.iter().find(|name| tools.iter().any(|tool| tool == *name));
         let tool = known.copied().unwrap_or("Bash").to_owned();
@@ -137,10 +143,10 @@ impl Call {
 }
 
 /// Each turn has its own id, because Claude Code joins messages with the same id.
-fn messages(text: &str, call: Option<&Call>, request: &Value, number: usize) -> Answer {
+fn messages(text: &str, call: Option<&ModelCall>, request: &Value, number: usize) -> Answer {
     let (block, stop_reason) = match call {
         None => (json!({ "type": "text", "text": text }), "end_turn"),
-        Some(Call { id, tool, input }) => {
+        Some(ModelCall { id, tool, input }) => {
             (json!({ "type": "tool_use", "id": id, "name": tool, "input": input }), "tool_use")
         }
     };
@@ -183,13 +189,13 @@ fn streamed_message(mut message: Value) -> String {
     ])
 }
 
-fn responses(text: &str, call: Option<&Call>) -> Answer {
+fn responses(text: &str, call: Option<&ModelCall>) -> Answer {
     let item = match call {
         None => json!({
             "type": "message", "id": "msg_script", "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
-        Some(Call { id, tool, input }) => json!({
+        Some(ModelCall { id, tool, input }) => json!({
             "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": tool,
             "arguments": input.to_string(), "status": "completed",
         }),
@@ -208,7 +214,7 @@ fn responses(text: &str, call: Option<&Call>) -> Answer {
     ]))
 }
 
-fn chat(text: &str, call: Option<&Call>, request: &Value) -> Answer {
+fn chat(text: &str, call: Option<&ModelCall>, request: &Value) -> Answer {
     let usage = json!({
         "prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020,
         "prompt_tokens_details": { "cached_tokens": 400 },
@@ -219,7 +225,7 @@ fn chat(text: &str, call: Option<&Call>, request: &Value) -> Answer {
     };
     let (said, reason) = match call {
         None => (json!({ "role": "assistant", "content": text }), "stop"),
-        Some(Call { id, tool, input }) => {
+        Some(ModelCall { id, tool, input }) => {
             let function = json!({ "name": tool, "arguments": input.to_string() });
             let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
             (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
@@ -240,10 +246,10 @@ fn chat(text: &str, call: Option<&Call>, request: &Value) -> Answer {
     Answer::stream(plain_events(&events) + "data: [DONE]\n\n")
 }
 
-fn gemini(text: &str, call: Option<&Call>, is_stream: bool) -> Answer {
+fn gemini(text: &str, call: Option<&ModelCall>, is_stream: bool) -> Answer {
     let part = match call {
         None => json!({ "text": text }),
-        Some(Call { tool, input, .. }) => {
+        Some(ModelCall { tool, input, .. }) => {
             json!({ "functionCall": { "name": tool, "args": input } })
         }
     };

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::program::{self, Program};
 use super::recording::path_with;
-use hookwright_model_server::{Manner, ModelServer, Refusal, Turn};
+use hookwright_model_server::{ModelBehaviour, ModelRefusal, ModelServer, ModelTurn};
 
 /// The results of one run.
 struct Seen {
@@ -35,12 +35,12 @@ stages:
 const HOOKS: &str = "hooks: {'iteration:complete,session:end': \
     [{await: true, command: 'echo \"$EVENT $STAGE $CHANGED_FILES\" >> ../hooks'}]}\n";
 
-fn working() -> Vec<Turn> {
+fn working() -> Vec<ModelTurn> {
     vec![
-        Turn::Bash(
+        ModelTurn::Bash(
             "echo x >> work.txt; echo '{\"decision\":\"stop\",\"summary\":\"done\"}' > \"$STATUS\"",
         ),
-        Turn::Text("I have done it."),
+        ModelTurn::Text("I have done it."),
     ]
 }
 
@@ -78,8 +78,8 @@ struct Place<'a> {
 impl Place<'_> {
     fn two_stages(&self, program: &Program) -> Result<String, String> {
         let agent = format!("{{type: {}, model: {}}}", program.name, program.model);
-        let model =
-            ModelServer::start(Manner::Turns(working())).map_err(|error| error.to_string())?;
+        let model = ModelServer::start(ModelBehaviour::Turns(working()))
+            .map_err(|error| error.to_string())?;
         let seen = self.run(&agent, &[(program, &model.url())], &[])?;
         seen.must_end_well()?;
         let expected = "iteration:complete plan work.txt\niteration:complete work work.txt\n\
@@ -101,11 +101,11 @@ impl Place<'_> {
     }
 
     fn takes_over(&self) -> Result<String, String> {
-        let limit = Refusal::UsageLimit { seconds: 3600 };
+        let limit = ModelRefusal::UsageLimit { seconds: 3600 };
         let refuses =
-            ModelServer::start(Manner::Refuse(limit)).map_err(|error| error.to_string())?;
-        let works =
-            ModelServer::start(Manner::Turns(working())).map_err(|error| error.to_string())?;
+            ModelServer::start(ModelBehaviour::Refuse(limit)).map_err(|error| error.to_string())?;
+        let works = ModelServer::start(ModelBehaviour::Turns(working()))
+            .map_err(|error| error.to_string())?;
         let (first, second) = (named("claude")?, named("codex")?);
         let models = [(first, refuses.url()), (second, works.url())];
         let models: Vec<(&Program, &str)> =
@@ -123,8 +123,8 @@ impl Place<'_> {
 
     fn pauses(&self) -> Result<String, String> {
         let time = Duration::from_secs(3);
-        let limit = Refusal::UsageLimit { seconds: time.as_secs() };
-        let manner = Manner::RefuseAtFirst(limit, time, working());
+        let limit = ModelRefusal::UsageLimit { seconds: time.as_secs() };
+        let manner = ModelBehaviour::RefuseAtFirst(limit, time, working());
         let model = ModelServer::start(manner).map_err(|error| error.to_string())?;
         let seen = self.run("claude", &[(named("claude")?, &model.url())], SUBSCRIPTION)?;
         seen.must_end_well()?;

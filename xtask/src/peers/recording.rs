@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::program::{self, Program};
-use hookwright_model_server::{Manner, ModelServer, Refusal, Turn};
+use hookwright_model_server::{ModelBehaviour, ModelRefusal, ModelServer, ModelTurn};
 
 /// Where the recordings are.
 const FOLDER: &str = "crates/agents/tests/recordings";
@@ -27,7 +27,7 @@ const PROMPT: &str = "Do what the script says.\n";
 /// A situation to record.
 struct Case {
     name: &'static str,
-    manner: fn() -> Option<Manner>,
+    manner: fn() -> Option<ModelBehaviour>,
     /// Further variables of one agent: they select a subscription instead of a key.
     environment: &'static [(&'static str, &'static str, &'static str)],
 }
@@ -40,36 +40,38 @@ const SUBSCRIPTION: &[(&str, &str, &str)] = &[
 const CASES: &[Case] = &[
     Case {
         name: "answered",
-        manner: || Some(Manner::Turns(vec![Turn::Text("All is well.\nNothing to do.")])),
+        manner: || {
+            Some(ModelBehaviour::Turns(vec![ModelTurn::Text("All is well.\nNothing to do.")]))
+        },
         environment: &[],
     },
     Case {
         name: "tool",
         manner: || {
-            Some(Manner::Turns(vec![
-                Turn::Bash("echo '{\"decision\":\"stop\"}' > status.json"),
-                Turn::Text("I wrote the status."),
+            Some(ModelBehaviour::Turns(vec![
+                ModelTurn::Bash("echo '{\"decision\":\"stop\"}' > status.json"),
+                ModelTurn::Text("I wrote the status."),
             ]))
         },
         environment: &[],
     },
     Case {
         name: "rate_limit",
-        manner: || refuse(Refusal::RateLimit { seconds: 2 }),
+        manner: || refuse(ModelRefusal::RateLimit { seconds: 2 }),
         environment: &[],
     },
     Case {
         name: "usage_limit",
-        manner: || refuse(Refusal::UsageLimit { seconds: 7200 }),
+        manner: || refuse(ModelRefusal::UsageLimit { seconds: 7200 }),
         environment: SUBSCRIPTION,
     },
-    Case { name: "quota", manner: || refuse(Refusal::Quota), environment: &[] },
-    Case { name: "auth", manner: || refuse(Refusal::Auth), environment: &[] },
-    Case { name: "overloaded", manner: || refuse(Refusal::Overloaded), environment: &[] },
-    Case { name: "server_error", manner: || refuse(Refusal::ServerError), environment: &[] },
+    Case { name: "quota", manner: || refuse(ModelRefusal::Quota), environment: &[] },
+    Case { name: "auth", manner: || refuse(ModelRefusal::Auth), environment: &[] },
+    Case { name: "overloaded", manner: || refuse(ModelRefusal::Overloaded), environment: &[] },
+    Case { name: "server_error", manner: || refuse(ModelRefusal::ServerError), environment: &[] },
     Case {
         name: "no_key",
-        manner: || refuse(Refusal::Auth),
+        manner: || refuse(ModelRefusal::Auth),
         environment: &[
             ("claude", "ANTHROPIC_API_KEY", ""),
             ("codex", "OPENAI_API_KEY", ""),
@@ -81,8 +83,8 @@ const CASES: &[Case] = &[
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "it is in a table with functions that return none")]
-fn refuse(refusal: Refusal) -> Option<Manner> {
-    Some(Manner::Refuse(refusal))
+fn refuse(refusal: ModelRefusal) -> Option<ModelBehaviour> {
+    Some(ModelBehaviour::Refuse(refusal))
 }
 
 /// Records the named agents and cases, or all.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use hookwright_model_server::{Manner, ModelServer, Turn};
+use hookwright_model_server::{ModelBehaviour, ModelServer, ModelTurn};
 
 /// Claude Code needs a second or two for each.
 const RUN_MAX: Duration = Duration::from_secs(120);
@@ -21,7 +21,7 @@ pub(crate) struct Scenario {
     /// What has to work.
     pub(crate) rule: &'static str,
     hooks: &'static str,
-    script: &'static [Turn],
+    script: &'static [ModelTurn],
     prompt: &'static str,
     /// Variables that the repository's settings set.
     env: &'static [(&'static str, &'static str)],
@@ -52,7 +52,7 @@ struct Seen {
     printed: String,
 }
 
-const WORK: &[Turn] = &[Turn::Bash("touch ran"), Turn::Text("done")];
+const WORK: &[ModelTurn] = &[ModelTurn::Bash("touch ran"), ModelTurn::Text("done")];
 
 pub(crate) const ALL: &[Scenario] = &[
     Scenario {
@@ -107,7 +107,11 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         rule: "a hook file that the agent deletes blocks",
         hooks: "hooks: {tool:pre_execute:bash: [{command: 'exit 0'}]}\n",
-        script: &[Turn::Bash("rm -f hookwright.yaml"), Turn::Bash("touch ran"), Turn::Text("done")],
+        script: &[
+            ModelTurn::Bash("rm -f hookwright.yaml"),
+            ModelTurn::Bash("touch ran"),
+            ModelTurn::Text("done"),
+        ],
         check: |seen| {
             seen.must("it was deleted", !seen.is_there("hookwright.yaml"))?;
             seen.must("the next command did not run", !seen.is_there("ran"))?;
@@ -158,7 +162,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         rule: "a blocked stop keeps the agent going, 8 times at most",
         hooks: "hooks: {session:stop: [{command: 'echo x >> stops; echo tests fail >&2; exit 2'}]}\n",
-        script: &[Turn::Text("done")],
+        script: &[ModelTurn::Text("done")],
         check: |seen| {
             seen.must_be_asked("Stop hook feedback:\\ntests fail")?;
             let stops = seen.text("stops").lines().count();
@@ -268,7 +272,7 @@ impl Peer {
         let env: Value = scenario.env.iter().map(|(name, value)| (*name, *value)).collect();
         write(".claude/settings.local.json", &serde_json::json!({ "env": env }).to_string())?;
         write("hookwright.yaml", scenario.hooks)?;
-        let model = ModelServer::start(Manner::Turns(scenario.script.to_vec()))
+        let model = ModelServer::start(ModelBehaviour::Turns(scenario.script.to_vec()))
             .map_err(|error| error.to_string())?;
         if scenario.trusted {
             let mut trust = Command::new(self.hookwright.join("hookwright"));

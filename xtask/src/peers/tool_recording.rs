@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hookwright_model_server::{Manner, ModelServer, Turn};
+use hookwright_model_server::{ModelBehaviour, ModelServer, ModelTurn};
 use serde_json::{Value, json};
 
 use super::recording::ended;
@@ -63,10 +63,10 @@ fn play(program: &Path, calls: &[Value]) -> Result<HashMap<String, Value>, Strin
         let input = call["tool_input"].to_string().replace(RECORDED_ROOT, &root);
         let input = serde_json::from_str(&input).map_err(|error| error.to_string())?;
         let tool = call["tool_name"].as_str().unwrap_or_default().to_owned();
-        Ok(Turn::Call { tool, input })
+        Ok(ModelTurn::Call { tool, input })
     };
-    let turns: Result<Vec<Turn>, String> = calls.iter().map(turn).collect();
-    let model = ModelServer::start(Manner::Turns(turns?)).map_err(said)?;
+    let turns: Result<Vec<ModelTurn>, String> = calls.iter().map(turn).collect();
+    let model = ModelServer::start(ModelBehaviour::Turns(turns?)).map_err(said)?;
     let seen = home.join("seen");
     let command = format!("cat >> '{0}'; echo >> '{0}'", seen.display());
     let hook = json!([{ "matcher": "", "hooks": [{ "type": "command", "command": command }] }]);

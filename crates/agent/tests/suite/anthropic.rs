@@ -7,7 +7,7 @@ use hookwright_agent::model::anthropic::AnthropicModel;
 use hookwright_agent::model::{
     ApiKey, Model as _, ModelErrorKind, ModelRequest, ModelServerSettings, RetryAfter, StreamEvent,
 };
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -145,7 +145,7 @@ async fn byte_by_byte_it_is_the_same_answer() {
 #[tokio::test]
 async fn a_stream_can_be_cut_anywhere() {
     let answer_bytes = {
-        let Manner::Script(script) = script(ANSWER) else { unreachable!() };
+        let ModelBehaviour::Script(script) = script(ANSWER) else { unreachable!() };
         let hookwright_model_script::ScriptedTurn::Answer(answer) = script.turn(1) else {
             unreachable!()
         };
@@ -286,7 +286,7 @@ async fn a_date_in_retry_after_is_understood() {
 async fn a_wrong_key_and_an_unknown_model_are_told_apart() {
     let start = |terms: &str| {
         let script = ModelScript::parse(&format!("{terms}\nturns: []")).expect("a script");
-        ModelServer::start(Manner::Script(script)).expect("a server")
+        ModelServer::start(ModelBehaviour::Script(script)).expect("a server")
     };
     let server = start("key: sk-another-key");
     let error = failure(&client(&server.url())).await;

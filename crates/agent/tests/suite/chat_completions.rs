@@ -7,7 +7,7 @@ use hookwright_agent::model::chat_completions::ChatModel;
 use hookwright_agent::model::{
     ApiKey, Model as _, ModelErrorKind, ModelRequest, ModelServerSettings, RetryAfter, StreamEvent,
 };
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -28,7 +28,7 @@ fn chat(base_url: &str) -> ChatModel {
 
 fn with_terms(terms: &str) -> ModelServer {
     let script = ModelScript::parse(terms).expect("a script");
-    ModelServer::start(Manner::Script(script)).expect("a server")
+    ModelServer::start(ModelBehaviour::Script(script)).expect("a server")
 }
 
 fn blocks_of_the_answer() -> Vec<Block> {

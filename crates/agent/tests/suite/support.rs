@@ -9,7 +9,7 @@ use hookwright_agent::model::{
 };
 use hookwright_agent::tool::ToolSpec;
 use hookwright_engine::variables::Environment;
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use serde_json::json;
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
@@ -28,8 +28,8 @@ pub(crate) fn client(base_url: &str) -> AnthropicModel {
     AnthropicModel::new(settings(base_url)).expect("a client")
 }
 
-pub(crate) fn script(turns: &str) -> Manner {
-    Manner::Script(ModelScript::parse(&format!("turns:\n{turns}")).expect("a script"))
+pub(crate) fn script(turns: &str) -> ModelBehaviour {
+    ModelBehaviour::Script(ModelScript::parse(&format!("turns:\n{turns}")).expect("a script"))
 }
 
 pub(crate) fn server(turns: &str) -> ModelServer {

@@ -1,11 +1,11 @@
-//! Where a command has the prompt, if the prompt is an argument.
+//! Finds the place in a command for a prompt that is an argument.
 //!
-//! The prompt never enters the command's text: the text says `"$@"`, and the shell has the prompt as
-//! its one argument. An author who writes `"$1"`, `"$@"` or `"$*"` has chosen the place. Otherwise
-//! `"$@"` is put behind the text, and then the text's end decides what the shell makes of it: after a
-//! comment it is lost, after `&` it would be run as a program, after `>` it would name a file. So the
-//! engine's reader of shell text is asked how the shell would read it there, and where that is not
-//! plainly "an argument", the command is refused before anything starts.
+//! The prompt never enters the command's text: the text contains `"$@"`, and the shell gets the
+//! prompt as its only argument. An author who writes `"$1"`, `"$@"` or `"$*"` has chosen the place.
+//! Otherwise `"$@"` is appended, and then its meaning depends on the end of the text: after a
+//! comment it is ignored, after `&` it would be run as a program, after `>` it would name a file.
+//! So the engine's parser of shell text is asked how the shell would read it there. If it would not
+//! clearly be an argument, the command is refused before anything starts.
 
 use std::ops::Range;
 
@@ -14,41 +14,41 @@ use hookwright_engine::template::{LexError, Quoting, places};
 /// Why a prompt cannot be an argument of this command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptPlaceError {
-    /// Its end is a comment, a here-document, an operator, a bracket…
+    /// The command ends with a comment, a here-document, an operator, a bracket…
     #[error("this command takes no argument at its end")]
     NotBehindIt,
     /// It cannot be read.
     #[error("cannot tell where the prompt would go in this command: {0}")]
     Unreadable(LexError),
-    /// The shell, or a program that it starts, would run what the prompt says.
+    /// The shell, or a program that it starts, would run the prompt's text.
     #[error("this command would run its prompt as a program")]
     Runs,
-    /// Several arguments would be made of it.
+    /// The prompt would be split into several arguments.
     #[error("the shell would split the prompt into words here")]
     Splits,
 }
 
-/// What is put behind a command that has no place of its own.
+/// Appended to a command that does not place the prompt itself.
 const BEHIND: &str = " \"$@\"";
 
-/// How the place of a prompt can be written.
+/// The ways to write the prompt's place.
 const WRITTEN: &[&str] = &["$1", "$@", "$*", "${1}", "${@}", "${*}"];
 
 /// The command with a place for the prompt.
 pub(super) fn with_place(command: &str) -> Result<String, PromptPlaceError> {
-    // A newline at the end of a block of YAML would make the prompt a command of its own.
+    // A newline at the end of a YAML block would make the prompt a separate command.
     let command = command.trim();
     if written_places(command)? {
         return Ok(command.to_owned());
     }
-    // The reader does not tell an argument from the name of a file that is written to.
+    // The parser does not distinguish an argument from the name of a file that is written to.
     if command.is_empty() || command.ends_with(['<', '>', '&', '|', ';']) || ends_escaping(command)
     {
         return Err(PromptPlaceError::NotBehindIt);
     }
     let text = format!("{command}{BEHIND}");
     let at = text.len() - "$@\"".len()..text.len() - 1;
-    // What can be read without it and cannot with it has an end that takes no argument.
+    // If the text can be parsed alone but not with the addition, its end takes no argument.
     let place = match places(&text, std::slice::from_ref(&at)) {
         Ok(found) => found.into_iter().next().ok_or(PromptPlaceError::NotBehindIt)?,
         Err(error) => {
@@ -61,14 +61,14 @@ pub(super) fn with_place(command: &str) -> Result<String, PromptPlaceError> {
     if place.evaluation.is_some() {
         return Err(PromptPlaceError::Runs);
     }
-    // If it named the command, a new one would begin there.
+    // A prompt in place of the command's name would begin a new command.
     if place.quoting != Quoting::Double || place.names_command {
         return Err(PromptPlaceError::NotBehindIt);
     }
     Ok(text)
 }
 
-/// Whether the author has chosen a place, and every such place is sound.
+/// Whether the author has chosen a place. An error if any such place is unsafe.
 fn written_places(command: &str) -> Result<bool, PromptPlaceError> {
     let ranges = written(command);
     if ranges.is_empty() {
@@ -78,7 +78,7 @@ fn written_places(command: &str) -> Result<bool, PromptPlaceError> {
     let mut is_placed = false;
     for place in found {
         let is_expanded = match place.quoting {
-            // There `$1` is a text, such as a part of a program for awk.
+            // In single quotes `$1` is text, such as a part of an awk program.
             Quoting::Single
             | Quoting::AnsiC
             | Quoting::QuotedHereDocument
@@ -102,7 +102,7 @@ fn written_places(command: &str) -> Result<bool, PromptPlaceError> {
     Ok(is_placed)
 }
 
-/// The position of something that could be the prompt's place.
+/// The positions that could be the prompt's place.
 fn written(command: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, _) in command.match_indices('$') {
@@ -112,7 +112,7 @@ fn written(command: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a backslash at the end would take the space behind it for a part of a word.
+/// Whether the command ends with a backslash, which would escape the space after it.
 fn ends_escaping(command: &str) -> bool {
     command.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_stands_behind_the_command_unless_its_author_has_chosen_a_place() {
+    fn the_prompt_is_appended_unless_the_author_has_chosen_a_place() {
         for (command, text) in [
             ("agent -p", "agent -p \"$@\""),
             ("agent", "agent \"$@\""),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_argument_can_stand_the_command_is_refused() {
+    fn a_command_whose_end_takes_no_argument_is_refused() {
         for command in [
             "",
             "agent # and a comment",

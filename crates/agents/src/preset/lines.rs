@@ -1,12 +1,12 @@
-//! [`Lines`]: bytes as they come, put together to lines.
+//! [`Lines`]: splits bytes into lines.
 
 use crate::limits::AGENT_LINE_BYTES_MAX;
 
-/// The beginning of a line whose end has not come.
+/// A line that is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     begun: Vec<u8>,
-    /// The line is too long, and the rest of it is passed over.
+    /// Whether the line is too long, so that its rest is skipped.
     is_too_long: bool,
 }
 
@@ -24,7 +24,7 @@ impl Lines {
         whole
     }
 
-    /// What has begun, as if its end had come.
+    /// The incomplete line, as if it had ended.
     pub(super) fn rest(&mut self) -> Option<String> {
         let line = std::mem::take(&mut self.begun);
         let is_too_long = std::mem::take(&mut self.is_too_long);
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_whole_wherever_a_read_ends() {
+    fn lines_are_complete_however_the_reads_split_them() {
         let bytes = "eins\r\n\nzwölf\nrest".as_bytes();
         for at in 0..bytes.len() {
             let mut lines = Lines::default();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_passed_over_and_the_next_one_is_whole() {
+    fn a_line_over_the_limit_is_skipped_and_the_next_one_is_complete() {
         let mut lines = Lines::default();
         for _ in 0..3 {
             assert_eq!(lines.push(&vec![b'x'; AGENT_LINE_BYTES_MAX / 2]), [""; 0]);

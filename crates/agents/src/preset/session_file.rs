@@ -1,4 +1,4 @@
-//! The file in which an agent wrote its session down, found by the session's id.
+//! Finds the file in which an agent recorded its session, by the session's id.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use crate::presets::SessionFiles;
 
 use crate::limits::{SESSION_FILE_BYTES_MAX, SESSION_FOLDERS_MAX};
 
-/// The last lines of the session's file; none if there is no such file.
+/// The last lines of the session's file; empty if the file does not exist.
 pub(super) fn last_lines<'a>(
     files: SessionFiles,
     session: &str,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_file_the_last_whole_lines_are_read() {
+    fn only_the_last_complete_lines_of_a_long_file_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("long");
         let line = "x".repeat(999);

@@ -1,12 +1,14 @@
 //! Claude Code: `claude -p --output-format stream-json`.
 //!
-//! Why a turn failed is beside its last message (`error`: a word) and in the last line
-//! (`api_error_status`); when a subscription's limit ends in an event of its own.
+//! The reason for a failed turn is beside its last message (`error`, a word) and in the last line
+//! (`api_error_status`). The end of a subscription's limit is in an event of its own.
 
 use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
-use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
+use super::{
+    AgentReport, OutputParser, Preset, ReportedFailure, Reset, cause_of_status, crash, readable,
+};
 
 pub(super) const PRESET: Preset = Preset {
     name: "claude",
@@ -21,24 +23,24 @@ pub(super) const PRESET: Preset = Preset {
     ],
     model_flag: "--model",
     session_files: None,
-    listener: || Box::new(Claude::default()),
+    parser: || Box::new(Claude::default()),
 };
 
 #[derive(Default)]
 struct Claude {
     session: Option<String>,
-    /// The word beside the last message, if that one tells of a failure.
+    /// The word beside the last message, if that message reports a failure.
     error: Option<String>,
     resets_at: Option<i64>,
     result: Option<Value>,
-    /// What it said, in case that no result comes.
+    /// The last message, for a run that has no result.
     last_text: String,
-    /// The last line of standard error, for one that did not get as far as its first event.
+    /// The last line of standard error, for a run that failed before its first event.
     complaint: String,
 }
 
-impl Listener for Claude {
-    fn hear(&mut self, line: &str) -> Option<String> {
+impl OutputParser for Claude {
+    fn parse_line(&mut self, line: &str) -> Option<String> {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
         if let Some(session) = event["session_id"].as_str() {
             self.session = Some(session.to_owned());
@@ -61,7 +63,7 @@ impl Listener for Claude {
         }
     }
 
-    fn hear_error(&mut self, line: &str) {
+    fn parse_error_line(&mut self, line: &str) {
         if !line.trim().is_empty() {
             self.complaint = line.trim().to_owned();
         }
@@ -71,18 +73,18 @@ impl Listener for Claude {
         self.session.as_deref()
     }
 
-    fn conclude(&mut self, exit_code: Option<i32>) -> Said {
+    fn report(&mut self, exit_code: Option<i32>) -> AgentReport {
         let result = self.result.take().unwrap_or_default();
         let text = result["result"].as_str().unwrap_or(&self.last_text).to_owned();
         let is_error = result["is_error"] == true || exit_code != Some(0);
         let failure = is_error.then(|| self.failure(&result, &text, exit_code));
-        Said { text, session: self.session.take(), usage: usage(&result), failure }
+        AgentReport { text, session: self.session.take(), usage: usage(&result), failure }
     }
 }
 
 impl Claude {
     fn message(&mut self, event: &Value) -> Option<String> {
-        // Work of a subagent; its last words are not the agent's.
+        // A subagent's messages are not the agent's own.
         let is_own = event["parent_tool_use_id"].is_null();
         if is_own {
             self.error = event["error"].as_str().map(str::to_owned);
@@ -106,7 +108,7 @@ impl Claude {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn failure(&self, result: &Value, text: &str, exit_code: Option<i32>) -> Failure {
+    fn failure(&self, result: &Value, text: &str, exit_code: Option<i32>) -> ReportedFailure {
         let cause = match self.error.as_deref() {
             Some("rate_limit") => FailureCause::RateLimit,
             Some("billing_error") => FailureCause::Quota,
@@ -114,10 +116,10 @@ impl Claude {
             Some("server_error" | "overloaded") => FailureCause::Outage,
             _ => result["api_error_status"].as_u64().map_or(FailureCause::Crash, cause_of_status),
         };
-        let said = [text, &self.complaint].into_iter().find(|said| !said.is_empty());
-        let failure = crash(said.unwrap_or_default(), exit_code);
+        let message = [text, &self.complaint].into_iter().find(|message| !message.is_empty());
+        let failure = crash(message.unwrap_or_default(), exit_code);
         let resets = self.resets_at.filter(|_| cause == FailureCause::RateLimit).map(Reset::At);
-        Failure { cause, resets, ..failure }
+        ReportedFailure { cause, resets, ..failure }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Codex: `codex exec --json`.
 //!
-//! Its output tells a failure in words alone. The kind of it (`codex_error_info`) and the end of a limit
-//! stand in the file in which it writes its session down.
+//! Its output describes a failure in words only. The kind of the failure (`codex_error_info`) and
+//! the end of a limit are in the file in which it records its session.
 
 use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
 use super::{
-    Failure, Listener, Preset, Reset, Said, SessionFiles, cause_of_status, crash, readable,
+    AgentReport, OutputParser, Preset, ReportedFailure, Reset, SessionFiles, cause_of_status,
+    crash, readable,
 };
 
 pub(super) const PRESET: Preset = Preset {
@@ -27,7 +28,7 @@ pub(super) const PRESET: Preset = Preset {
         folder: "sessions",
         ending: ".jsonl",
     }),
-    listener: || Box::new(Codex::default()),
+    parser: || Box::new(Codex::default()),
 };
 
 #[derive(Default)]
@@ -35,19 +36,19 @@ struct Codex {
     session: Option<String>,
     text: String,
     usage: Option<Usage>,
-    /// What it says went wrong.
+    /// The error that it reported.
     error: Option<String>,
     /// What kind of failure that was.
     kind: Value,
     resets_at: Option<i64>,
-    /// The last thing that it complained of, on its way or before its session began.
+    /// The last error message that it printed during the turn or before its session began.
     complaint: String,
-    /// Its last line says that it tries to reach its model again. It does so without end.
+    /// Whether its last line says that it reconnects to its model. It retries without end.
     is_out_of_reach: bool,
 }
 
-impl Listener for Codex {
-    fn hear(&mut self, line: &str) -> Option<String> {
+impl OutputParser for Codex {
+    fn parse_line(&mut self, line: &str) -> Option<String> {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
         self.is_out_of_reach = is_reconnecting(&event);
         match event["type"].as_str()? {
@@ -66,24 +67,24 @@ impl Listener for Codex {
                 self.error = event["error"]["message"].as_str().map(str::to_owned);
                 None
             }
-            // On its way: it may still go on.
+            // During the turn: it may still recover.
             "error" => {
-                let said = readable::text(&event["message"]);
-                self.complaint = said.clone().unwrap_or_default();
-                said
+                let message = readable::text(&event["message"]);
+                self.complaint = message.clone().unwrap_or_default();
+                message
             }
             _ => None,
         }
     }
 
-    fn hear_error(&mut self, line: &str) {
-        let is_news = self.session.is_none() && !line.trim().is_empty();
-        if is_news {
+    fn parse_error_line(&mut self, line: &str) {
+        let is_before_session = self.session.is_none() && !line.trim().is_empty();
+        if is_before_session {
             self.complaint = line.trim().to_owned();
         }
     }
 
-    fn hear_session_file(&mut self, line: &str) {
+    fn parse_session_line(&mut self, line: &str) {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
         let payload = &event["payload"];
         match payload["type"].as_str() {
@@ -109,11 +110,11 @@ impl Listener for Codex {
         self.session.as_deref()
     }
 
-    fn conclude(&mut self, exit_code: Option<i32>) -> Said {
+    fn report(&mut self, exit_code: Option<i32>) -> AgentReport {
         let is_error = self.error.is_some() || exit_code != Some(0);
         let failure = is_error.then(|| self.failure(exit_code));
         let text = std::mem::take(&mut self.text);
-        Said { text, session: self.session.take(), usage: self.usage, failure }
+        AgentReport { text, session: self.session.take(), usage: self.usage, failure }
     }
 }
 
@@ -135,17 +136,17 @@ impl Codex {
         }
     }
 
-    fn failure(&self, exit_code: Option<i32>) -> Failure {
-        let said = self.error.as_deref().unwrap_or(&self.complaint);
+    fn failure(&self, exit_code: Option<i32>) -> ReportedFailure {
+        let message = self.error.as_deref().unwrap_or(&self.complaint);
         let cause = self.cause();
         let resets = self.resets_at.filter(|_| cause == FailureCause::RateLimit).map(Reset::At);
-        Failure { cause, resets, ..crash(said, exit_code) }
+        ReportedFailure { cause, resets, ..crash(message, exit_code) }
     }
 
     fn cause(&self) -> FailureCause {
         match &self.kind {
             Value::String(kind) => match &**kind {
-                // A limit that ends is one of a subscription; one without an end is an empty account.
+                // A limit with an end belongs to a subscription; without one, the account is empty.
                 "usage_limit_exceeded" if self.resets_at.is_some() => FailureCause::RateLimit,
                 "usage_limit_exceeded" => FailureCause::Quota,
                 "unauthorized" => FailureCause::Auth,
@@ -154,7 +155,7 @@ impl Codex {
             },
             // `{"http_connection_failed": {"http_status_code": 401}}`
             Value::Object(kinds) => kinds.values().next().map_or(FailureCause::Crash, |kind| {
-                // Without a status there was no answer.
+                // Without a status there was no response.
                 kind["http_status_code"].as_u64().map_or(FailureCause::Outage, cause_of_status)
             }),
             _ => FailureCause::Crash,
@@ -179,7 +180,7 @@ fn started(item: &Value) -> Option<String> {
     }
 }
 
-/// When the last of the limits that are used up ends.
+/// The time at which the last exhausted limit ends.
 fn used_up_until(limits: &Value) -> Option<i64> {
     let windows = ["primary", "secondary"].map(|name| &limits[name]);
     let used_up = windows
@@ -188,7 +189,7 @@ fn used_up_until(limits: &Value) -> Option<i64> {
     used_up.filter_map(|window| window["resets_at"].as_i64()).max()
 }
 
-/// Cached tokens are among those that were read.
+/// Cached tokens are included in those that were read.
 fn usage(used: &Value) -> Usage {
     Usage {
         input_tokens: used["input_tokens"].as_u64().unwrap_or(0),

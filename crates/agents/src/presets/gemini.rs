@@ -1,8 +1,8 @@
 //! Gemini CLI: `gemini --output-format stream-json`.
 //!
-//! After a failed request its exit code is the lower byte of the HTTP status. The error that it shows on
-//! standard error has the delay after which it may be asked again, if there is one, and its class tells a
-//! quota that is used up for the day.
+//! After a failed request its exit code is the lower byte of the HTTP status. The error on standard
+//! error contains the delay before the next attempt, if there is one, and its class shows whether
+//! the quota of the day is exhausted.
 
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
 use super::last_words::LastWords;
-use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
+use super::{
+    AgentReport, OutputParser, Preset, ReportedFailure, Reset, cause_of_status, crash, readable,
+};
 
 pub(super) const PRESET: Preset = Preset {
     name: "gemini",
@@ -19,13 +21,13 @@ pub(super) const PRESET: Preset = Preset {
     arguments: &["--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust"],
     model_flag: "--model",
     session_files: None,
-    listener: || Box::new(Gemini::default()),
+    parser: || Box::new(Gemini::default()),
 };
 
-/// Statuses that a model answers with; an exit code is the lower byte of one.
+/// Statuses with which a model responds; the exit code is the lower byte of one of them.
 const STATUSES: &[u64] = &[400, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504];
 
-/// Its exit code when it was not told how to log in.
+/// Its exit code if no login is configured.
 const NOT_LOGGED_IN: i32 = 41;
 
 #[derive(Default)]
@@ -33,15 +35,15 @@ struct Gemini {
     session: Option<String>,
     text: LastWords,
     result: Value,
-    /// The class of the error that ended it, without the word `Error` at its end.
+    /// The class of the error that ended it, without `Error` at its end.
     class: Option<String>,
     retry_after: Option<Duration>,
-    /// The last two lines of standard error: it says what is wrong, then what to do.
+    /// The last two lines of standard error: the problem, then the advice.
     complaint: String,
 }
 
-impl Listener for Gemini {
-    fn hear(&mut self, line: &str) -> Option<String> {
+impl OutputParser for Gemini {
+    fn parse_line(&mut self, line: &str) -> Option<String> {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
         match event["type"].as_str()? {
             "init" => {
@@ -66,7 +68,7 @@ impl Listener for Gemini {
         }
     }
 
-    fn hear_error(&mut self, line: &str) {
+    fn parse_error_line(&mut self, line: &str) {
         const HEAD: &str = "Error when talking to Gemini API";
         if let Some(rest) = line.strip_prefix(HEAD) {
             // `… Full report available at: PATH CLASS: MESSAGE`
@@ -89,7 +91,7 @@ impl Listener for Gemini {
         self.session.as_deref()
     }
 
-    fn conclude(&mut self, exit_code: Option<i32>) -> Said {
+    fn report(&mut self, exit_code: Option<i32>) -> AgentReport {
         let is_error = self.result["status"] == "error" || exit_code != Some(0);
         let failure = is_error.then(|| self.failure(exit_code));
         let stats = self.result["stats"].as_object();
@@ -98,36 +100,36 @@ impl Listener for Gemini {
             let (input_tokens, output_tokens) = (tokens("input_tokens"), tokens("output_tokens"));
             Usage { input_tokens, output_tokens, cost_usd: None }
         });
-        Said { text: self.text.take(), session: self.session.take(), usage, failure }
+        AgentReport { text: self.text.take(), session: self.session.take(), usage, failure }
     }
 }
 
 impl Gemini {
-    fn failure(&self, exit_code: Option<i32>) -> Failure {
+    fn failure(&self, exit_code: Option<i32>) -> ReportedFailure {
         let message = self.result["error"]["message"].as_str();
-        let told = message.and_then(in_message);
+        let answer = message.and_then(in_message);
         let is_used_up = self.class.as_deref() == Some("TerminalQuota");
-        let cause = match self.cause(exit_code, told.as_ref()) {
+        let cause = match self.cause(exit_code, answer.as_ref()) {
             FailureCause::RateLimit if is_used_up && self.retry_after.is_none() => {
                 FailureCause::Quota
             }
             cause => cause,
         };
-        let words = told.as_ref().and_then(|told| told["error"]["message"].as_str());
+        let words = answer.as_ref().and_then(|answer| answer["error"]["message"].as_str());
         let words = words.or(message).unwrap_or(self.complaint.trim());
         let words = words.strip_prefix("[API Error: ").unwrap_or(words).lines().next();
         let words = words.unwrap_or_default().trim_end_matches(']');
         let is_limit = matches!(cause, FailureCause::RateLimit | FailureCause::Outage);
         let resets = self.retry_after.filter(|_| is_limit).map(Reset::After);
-        Failure { cause, resets, ..crash(words, exit_code) }
+        ReportedFailure { cause, resets, ..crash(words, exit_code) }
     }
 
-    fn cause(&self, exit_code: Option<i32>, told: Option<&Value>) -> FailureCause {
+    fn cause(&self, exit_code: Option<i32>, answer: Option<&Value>) -> FailureCause {
         let Some(code) = exit_code else { return FailureCause::Crash };
-        if code == NOT_LOGGED_IN || told.is_some_and(is_of_key) {
+        if code == NOT_LOGGED_IN || answer.is_some_and(is_about_key) {
             return FailureCause::Auth;
         }
-        // The request itself failed: there was no answer.
+        // The request itself failed, without a response.
         if self.class.as_deref() == Some("") {
             return FailureCause::Outage;
         }
@@ -137,15 +139,15 @@ impl Gemini {
     }
 }
 
-/// The model's own answer, where the message holds it: `[API Error: {…}]`.
+/// The model's own error in the message: `[API Error: {…}]`.
 fn in_message(message: &str) -> Option<Value> {
     let inner = message.strip_prefix("[API Error: ")?;
     let mut values = serde_json::Deserializer::from_str(inner).into_iter::<Value>();
     values.next()?.ok().filter(Value::is_object)
 }
 
-/// A key that is not known is answered with 400.
-fn is_of_key(told: &Value) -> bool {
-    let details = told["error"]["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// Whether the error is about the key: an unknown key is refused with status 400.
+fn is_about_key(answer: &Value) -> bool {
+    let details = answer["error"]["details"].as_array().map(Vec::as_slice).unwrap_or_default();
     details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
 }

@@ -1,16 +1,16 @@
-//! [`LastWords`]: what an agent has said since its last tool call, the end of it.
+//! [`LastWords`]: the end of an agent's text since its last tool call.
 
 use crate::limits::LAST_WORDS_BYTES_MAX;
 
-/// What an agent has said last.
+/// The end of an agent's latest text.
 #[derive(Debug, Default)]
 pub(super) struct LastWords(String);
 
 impl LastWords {
-    /// It goes on like this.
+    /// Appends to the text.
     pub(super) fn push(&mut self, text: &str) {
         self.0.push_str(text);
-        // Not with every piece: an agent that talks without end does it in small ones.
+        // Not after every piece, because an agent that prints without end prints small pieces.
         if self.0.len() > 2 * LAST_WORDS_BYTES_MAX {
             self.keep_the_end();
         }
@@ -24,12 +24,12 @@ impl LastWords {
         self.push(text);
     }
 
-    /// It does something: what it said before was not its last word.
+    /// Clears the text, because the agent continues to work after it.
     pub(super) fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// All of it, and nothing is left.
+    /// Removes and returns the text.
     pub(super) fn take(&mut self) -> String {
         self.keep_the_end();
         std::mem::take(&mut self.0)
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_pieces_come_together_until_it_does_something() {
+    fn text_is_collected_until_the_agent_calls_a_tool() {
         let mut words = LastWords::default();
         words.push_line("forgotten");
         words.forget();
@@ -60,14 +60,14 @@ mod tests {
     }
 
     #[test]
-    fn of_endless_talk_the_end_is_kept_in_whole_characters() {
+    fn only_the_end_of_endless_text_is_kept_without_splitting_characters() {
         let mut words = LastWords::default();
         for _ in 0..5 {
             words.push(&"é".repeat(LAST_WORDS_BYTES_MAX / 4));
             words.push("x");
             assert!(words.0.len() <= 2 * LAST_WORDS_BYTES_MAX + 1, "{}", words.0.len());
         }
-        // Here the bound lies within a character.
+        // Here the limit is within a character.
         words.push("x");
         let kept = words.take();
         assert_eq!((kept.len(), kept.ends_with("éxx")), (LAST_WORDS_BYTES_MAX - 1, true));

@@ -1,7 +1,7 @@
 //! opencode: `opencode run --format json`.
 //!
-//! A failure is an event with the model's whole answer: status, headers and body. Limits that end soon
-//! it waits for itself.
+//! A failure is an event with the model's whole response: status, headers and body. If a limit ends
+//! soon, the program waits for that itself.
 
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
 use super::last_words::LastWords;
-use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
+use super::{
+    AgentReport, OutputParser, Preset, ReportedFailure, Reset, cause_of_status, crash, readable,
+};
 
 pub(super) const PRESET: Preset = Preset {
     name: "opencode",
@@ -18,7 +20,7 @@ pub(super) const PRESET: Preset = Preset {
     arguments: &["run", "--format", "json", "--auto"],
     model_flag: "--model",
     session_files: None,
-    listener: || Box::new(Opencode::default()),
+    parser: || Box::new(Opencode::default()),
 };
 
 #[derive(Default)]
@@ -30,8 +32,8 @@ struct Opencode {
     complaint: String,
 }
 
-impl Listener for Opencode {
-    fn hear(&mut self, line: &str) -> Option<String> {
+impl OutputParser for Opencode {
+    fn parse_line(&mut self, line: &str) -> Option<String> {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
         if let Some(session) = event["sessionID"].as_str() {
             self.session = Some(session.to_owned());
@@ -60,7 +62,7 @@ impl Listener for Opencode {
         }
     }
 
-    fn hear_error(&mut self, line: &str) {
+    fn parse_error_line(&mut self, line: &str) {
         if !line.trim().is_empty() {
             self.complaint = line.trim().to_owned();
         }
@@ -70,31 +72,32 @@ impl Listener for Opencode {
         self.session.as_deref()
     }
 
-    fn conclude(&mut self, exit_code: Option<i32>) -> Said {
+    fn report(&mut self, exit_code: Option<i32>) -> AgentReport {
         let is_error = self.error.is_some() || exit_code != Some(0);
         let failure = is_error.then(|| self.failure(exit_code));
         let (text, session) = (self.text.take(), self.session.take());
-        Said { text, session, usage: self.usage, failure }
+        AgentReport { text, session, usage: self.usage, failure }
     }
 }
 
 impl Opencode {
-    fn failure(&self, exit_code: Option<i32>) -> Failure {
+    fn failure(&self, exit_code: Option<i32>) -> ReportedFailure {
         let error = self.error.clone().unwrap_or_default();
         let data = &error["data"];
         let body = data["responseBody"].as_str().unwrap_or_default();
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let cause = cause(&error, &body["error"]);
-        let said = [&data["message"], &error["message"], &error["name"]];
-        let said = said.iter().find_map(|said| said.as_str()).unwrap_or(&self.complaint);
+        let message = [&data["message"], &error["message"], &error["name"]];
+        let message =
+            message.iter().find_map(|message| message.as_str()).unwrap_or(&self.complaint);
         let resets = reset(&data["responseHeaders"], &body["error"]);
         let is_limit = matches!(cause, FailureCause::RateLimit | FailureCause::Outage);
-        Failure { cause, resets: resets.filter(|_| is_limit), ..crash(said, exit_code) }
+        ReportedFailure { cause, resets: resets.filter(|_| is_limit), ..crash(message, exit_code) }
     }
 }
 
-fn cause(error: &Value, told: &Value) -> FailureCause {
-    if told["code"] == "insufficient_quota" || told["type"] == "insufficient_quota" {
+fn cause(error: &Value, body: &Value) -> FailureCause {
+    if body["code"] == "insufficient_quota" || body["type"] == "insufficient_quota" {
         return FailureCause::Quota;
     }
     match (error["name"].as_str(), error["data"]["statusCode"].as_u64()) {
@@ -106,8 +109,8 @@ fn cause(error: &Value, told: &Value) -> FailureCause {
     }
 }
 
-fn reset(headers: &Value, told: &Value) -> Option<Reset> {
-    if let Some(at) = told["resets_at"].as_i64() {
+fn reset(headers: &Value, body: &Value) -> Option<Reset> {
+    if let Some(at) = body["resets_at"].as_i64() {
         return Some(Reset::At(at));
     }
     let seconds = headers["retry-after"].as_str()?.parse().ok()?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Characters of a tool call that are shown.
 const CALL_CHARS_MAX: usize = 160;
 
-/// The fields that say best what a tool call does, in this order.
+/// The fields that best describe a tool call, in this order.
 const TELLING: &[&str] =
     &["command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description"];
 
@@ -25,13 +25,13 @@ pub(super) fn call(tool: &str, input: &Value) -> String {
     if what.is_empty() { tool.to_owned() } else { format!("{tool}: {what}") }
 }
 
-/// A text, if there is something to read in it.
+/// A text, unless it is blank.
 pub(super) fn text(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim_end();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The line as it is, if it is no JSON: whatever it is, somebody wanted to say it.
+/// A line that is not JSON, unchanged: it may be a message for the user.
 pub(super) fn plain(line: &str) -> Option<String> {
     let line = line.trim_end();
     (!line.is_empty()).then(|| line.to_owned())
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_told_by_its_most_telling_field_in_one_line() {
+    fn a_call_is_described_by_its_most_telling_field_in_one_line() {
         for (tool, input, line) in [
             (
                 "Bash",

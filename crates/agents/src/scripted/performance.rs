@@ -1,5 +1,5 @@
-//! One turn of a script while it is played: deed after deed, with the turn's deadline and a cancel
-//! obeyed before each and within those that wait.
+//! Plays one turn of a script, action after action. It checks the turn's deadline and its token
+//! before each action, and during those that wait.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::printed::ScriptOutput;
-use super::script::ScriptDeed;
+use super::script::ScriptAction;
 use super::work_tree::ScriptWorkTree;
 use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::WAIT_FOR_PAUSE;
@@ -23,7 +23,7 @@ use crate::shell_run::{self, ShellRun};
 /// A turn that is being played.
 pub(super) struct Performance<'a> {
     turn: &'a Turn,
-    /// As one text, which `if_prompt` looks at.
+    /// The prompt as one text, for `if_prompt`.
     prompt: String,
     work_tree: ScriptWorkTree<'a>,
     voice: Voice<'a>,
@@ -33,7 +33,7 @@ pub(super) struct Performance<'a> {
 }
 
 /// How a turn ends.
-enum DeedEnd {
+enum ActionEnd {
     Exited(i32),
     Killed(i32),
     TimedOut,
@@ -55,93 +55,97 @@ impl<'a> Performance<'a> {
             voice: Voice { watch, printed: ScriptOutput::default() },
             cancel,
             started,
-            // No timeout that can be asked for is longer, and a longer one might not fit the clock.
+            // A configured timeout is never longer, and a longer one might overflow the clock.
             deadline: started + turn.timeout.min(WAIT_MAX),
         }
     }
 
-    /// Plays the deeds to their end.
-    pub(super) async fn play(mut self, deeds: &[ScriptDeed]) -> TurnEnd {
-        let end = match self.play_all(deeds).await {
-            Ok(()) => DeedEnd::Exited(0),
+    /// Plays the actions to their end.
+    pub(super) async fn play(mut self, actions: &[ScriptAction]) -> TurnEnd {
+        let end = match self.play_all(actions).await {
+            Ok(()) => ActionEnd::Exited(0),
             Err(end) => end,
         };
         let output = self.voice.printed.into_output();
         let outcome = match end {
-            DeedEnd::Exited(code) => ProcessOutcome::Exited { code, output },
-            DeedEnd::Killed(signal) => ProcessOutcome::Killed { signal, output },
-            DeedEnd::TimedOut => timed_out(self.turn.timeout, output),
-            DeedEnd::Cancelled => ProcessOutcome::Interrupted { output },
-            DeedEnd::WantedTerminal => ProcessOutcome::WantedTerminal { output },
+            ActionEnd::Exited(code) => ProcessOutcome::Exited { code, output },
+            ActionEnd::Killed(signal) => ProcessOutcome::Killed { signal, output },
+            ActionEnd::TimedOut => timed_out(self.turn.timeout, output),
+            ActionEnd::Cancelled => ProcessOutcome::Interrupted { output },
+            ActionEnd::WantedTerminal => ProcessOutcome::WantedTerminal { output },
         };
-        TurnEnd { outcome, took: self.started.elapsed(), said: None }
+        TurnEnd { outcome, took: self.started.elapsed(), report: None }
     }
 
-    async fn play_all(&mut self, deeds: &[ScriptDeed]) -> Result<(), DeedEnd> {
-        let mut open = vec![deeds.iter()];
+    async fn play_all(&mut self, actions: &[ScriptAction]) -> Result<(), ActionEnd> {
+        let mut open = vec![actions.iter()];
         while let Some(list) = open.last_mut() {
-            let Some(deed) = list.next() else {
+            let Some(action) = list.next() else {
                 open.pop();
                 continue;
             };
-            // Deeds that wait for nothing would otherwise keep the runtime from noticing a cancel.
+            // Actions that never wait would otherwise keep the runtime from noticing a cancelled
+            // token.
             tokio::task::yield_now().await;
             if self.cancel.is_cancelled() {
-                return Err(DeedEnd::Cancelled);
+                return Err(ActionEnd::Cancelled);
             }
             if Instant::now() >= self.deadline {
-                return Err(DeedEnd::TimedOut);
+                return Err(ActionEnd::TimedOut);
             }
-            let next = self.perform(deed).await?;
+            let next = self.perform(action).await?;
             open.push(next.iter());
         }
         Ok(())
     }
 
-    /// Does it, and says which deeds come next, before those that stand behind it.
-    async fn perform<'d>(&mut self, deed: &'d ScriptDeed) -> Result<&'d [ScriptDeed], DeedEnd> {
-        match deed {
-            ScriptDeed::Say(text) => self.say(Stream::Stdout, text),
-            ScriptDeed::Complain(text) => self.say(Stream::Stderr, text),
-            ScriptDeed::Write(files) => {
+    /// Does the action, and returns the actions to do next, before those that follow it.
+    async fn perform<'d>(
+        &mut self,
+        action: &'d ScriptAction,
+    ) -> Result<&'d [ScriptAction], ActionEnd> {
+        match action {
+            ScriptAction::Say(text) => self.say(Stream::Stdout, text),
+            ScriptAction::Complain(text) => self.say(Stream::Stderr, text),
+            ScriptAction::Write(files) => {
                 for (path, text) in files {
                     let (path, text) = (self.fill(path), self.fill(text));
                     let done = self.work_tree.write(&path, &text);
                     self.check(&format!("write `{path}`"), done)?;
                 }
             }
-            ScriptDeed::Append(files) => {
+            ScriptAction::Append(files) => {
                 for (path, text) in files {
                     let (path, text) = (self.fill(path), self.fill(text));
                     let done = self.work_tree.append(&path, &text);
                     self.check(&format!("append to `{path}`"), done)?;
                 }
             }
-            ScriptDeed::Delete(paths) => {
+            ScriptAction::Delete(paths) => {
                 for path in paths {
                     let path = self.fill(path);
                     let done = self.work_tree.delete(&path);
                     self.check(&format!("delete `{path}`"), done)?;
                 }
             }
-            ScriptDeed::Status(status) => {
+            ScriptAction::Status(status) => {
                 let text = format!("{:#}\n", Value::Object(self.fill_object(status)));
                 let done = self.work_tree.write_status(&text);
                 self.check("write the status", done)?;
             }
-            ScriptDeed::RawStatus(text) => {
+            ScriptAction::RawStatus(text) => {
                 let done = self.work_tree.write_status(&self.fill(text));
                 self.check("write the status", done)?;
             }
-            ScriptDeed::Fail(text) => {
+            ScriptAction::Fail(text) => {
                 self.say(Stream::Stderr, text);
-                return Err(DeedEnd::Exited(1));
+                return Err(ActionEnd::Exited(1));
             }
-            ScriptDeed::Exit(code) => return Err(DeedEnd::Exited(*code)),
-            ScriptDeed::Sleep(duration) => self.wait(sleep(*duration)).await?,
-            ScriptDeed::WaitFor(path) => self.wait_for(path).await?,
-            ScriptDeed::Run(text) => self.run(text).await?,
-            ScriptDeed::IfPrompt { contains, then, otherwise } => {
+            ScriptAction::Exit(code) => return Err(ActionEnd::Exited(*code)),
+            ScriptAction::Sleep(duration) => self.wait(sleep(*duration)).await?,
+            ScriptAction::WaitFor(path) => self.wait_for(path).await?,
+            ScriptAction::Run(text) => self.run(text).await?,
+            ScriptAction::IfPrompt { contains, then, otherwise } => {
                 let is_so = self.prompt.contains(&*self.fill(contains));
                 return Ok(if is_so { then } else { otherwise });
             }
@@ -157,47 +161,47 @@ impl<'a> Performance<'a> {
         self.voice.output(stream, text.as_bytes());
     }
 
-    /// A deed that cannot be done ends the turn.
-    fn check<T>(&mut self, what: &str, done: io::Result<T>) -> Result<T, DeedEnd> {
+    /// Ends the turn if the action failed.
+    fn check<T>(&mut self, what: &str, done: io::Result<T>) -> Result<T, ActionEnd> {
         done.map_err(|error| {
             let text = format!("cannot {what}: {error}\n");
             self.voice.output(Stream::Stderr, text.as_bytes());
-            DeedEnd::Exited(1)
+            ActionEnd::Exited(1)
         })
     }
 
-    async fn wait_for(&mut self, path: &str) -> Result<(), DeedEnd> {
+    async fn wait_for(&mut self, path: &str) -> Result<(), ActionEnd> {
         let path = self.fill(path);
         let place = self.work_tree.place(&path);
         let place = self.check(&format!("wait for `{path}`"), place)?;
-        // Nothing tells of a new file everywhere, so it looks.
+        // Not every system can report a new file, so the agent polls.
         while !place.exists() {
             self.wait(sleep(WAIT_FOR_PAUSE)).await?;
         }
         Ok(())
     }
 
-    async fn wait(&mut self, until: impl Future<Output = ()>) -> Result<(), DeedEnd> {
+    async fn wait(&mut self, until: impl Future<Output = ()>) -> Result<(), ActionEnd> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(DeedEnd::Cancelled),
-            () = sleep_until(self.deadline) => Err(DeedEnd::TimedOut),
+            () = self.cancel.cancelled() => Err(ActionEnd::Cancelled),
+            () = sleep_until(self.deadline) => Err(ActionEnd::TimedOut),
             () = until => Ok(()),
         }
     }
 
-    async fn run(&mut self, text: &str) -> Result<(), DeedEnd> {
+    async fn run(&mut self, text: &str) -> Result<(), ActionEnd> {
         let timeout = self.deadline.saturating_duration_since(Instant::now());
         let what = ShellRun { text, argument: None, stdin: Vec::new(), timeout };
         let ended = shell_run::run(self.turn, what, &mut self.voice, self.cancel).await;
         self.voice.printed.held |= ended.outcome.output().is_some_and(|output| output.held);
         match ended.outcome {
             ProcessOutcome::Exited { code: 0, .. } => Ok(()),
-            ProcessOutcome::Exited { code, .. } => Err(DeedEnd::Exited(code)),
-            ProcessOutcome::Killed { signal, .. } => Err(DeedEnd::Killed(signal)),
-            ProcessOutcome::TimedOut { .. } => Err(DeedEnd::TimedOut),
-            ProcessOutcome::Interrupted { .. } => Err(DeedEnd::Cancelled),
-            ProcessOutcome::WantedTerminal { .. } => Err(DeedEnd::WantedTerminal),
+            ProcessOutcome::Exited { code, .. } => Err(ActionEnd::Exited(code)),
+            ProcessOutcome::Killed { signal, .. } => Err(ActionEnd::Killed(signal)),
+            ProcessOutcome::TimedOut { .. } => Err(ActionEnd::TimedOut),
+            ProcessOutcome::Interrupted { .. } => Err(ActionEnd::Cancelled),
+            ProcessOutcome::WantedTerminal { .. } => Err(ActionEnd::WantedTerminal),
             ProcessOutcome::NotStarted { cause } => {
                 self.check("run a command", Err(io::Error::other(cause)))
             }
@@ -222,7 +226,7 @@ impl<'a> Performance<'a> {
     }
 }
 
-/// Keeps what is printed, and passes it on.
+/// Keeps printed text, and passes it on.
 struct Voice<'a> {
     watch: &'a mut dyn AgentWatch,
     printed: ScriptOutput,
@@ -239,7 +243,7 @@ impl AgentWatch for Voice<'_> {
     }
 }
 
-/// The text with the turn's values in it; each reference is replaced once.
+/// The text with the turn's values; each reference is replaced once.
 fn fill<'t>(text: &'t str, turn: &Turn) -> Cow<'t, str> {
     if !text.contains("${") {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! What a scripted agent has printed so far, within the bound of any program.
+//! The output of a scripted agent so far, with the same limit as any program's.
 
 use hookwright_events::Output;
 use hookwright_process::{Captured, Stream};
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[test]
-    fn up_to_the_bound_everything_is_kept() {
+    fn output_up_to_the_limit_is_kept_completely() {
         assert_eq!(kept(&[b"ab", b"", b"c"]), ("abc".to_owned(), 0));
         let whole = "x".repeat(AGENT_OUTPUT_BYTES_MAX);
         assert_eq!(kept(&[whole.as_bytes()]), (whole, 0));
     }
 
     #[test]
-    fn past_it_the_first_and_the_last_half_stay_however_it_came() {
+    fn above_the_limit_the_first_and_the_last_half_are_kept_however_the_output_is_split() {
         let (first, last) = ("a".repeat(FIRST), "c".repeat(LAST));
         let middle = "b".repeat(5 * AGENT_OUTPUT_BYTES_MAX + 7);
         let all = format!("{first}{middle}{last}");
@@ -71,13 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_too_many_is_one_byte_left_out() {
+    fn one_byte_over_the_limit_leaves_out_one_byte() {
         let all = "x".repeat(AGENT_OUTPUT_BYTES_MAX + 1);
         assert_eq!(kept(&[all.as_bytes()]).1, 1);
     }
 
     #[test]
-    fn a_character_that_the_cut_goes_through_is_left_out_whole() {
+    fn a_character_at_the_cut_is_left_out_completely() {
         let all = format!("x{}", "é".repeat(AGENT_OUTPUT_BYTES_MAX));
         let (text, left_out) = kept(&[all.as_bytes()]);
         assert!(!text.contains('\u{fffd}'));

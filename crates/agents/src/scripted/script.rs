@@ -1,5 +1,5 @@
-//! A script as data, and how it is read. Everything that can be wrong with it is found here, before
-//! a turn is played.
+//! A script as data, and its reader. All faults of a script are found here, before a turn is
+//! played.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::work_tree::is_inside;
 pub(super) struct Script {
     turns: Vec<ScriptTurn>,
     then: Then,
-    /// What it does when it is told what hooks had to say after the last iteration.
-    at_end: Vec<ScriptDeed>,
+    /// The actions of the turn that gets the output of hooks after the last iteration.
+    at_end: Vec<ScriptAction>,
 }
 
 /// What happens in one iteration.
 #[derive(Debug, Clone, PartialEq)]
 struct ScriptTurn {
-    /// The stage that it is for; `None` for all that have no turns of their own.
+    /// The stage that it is for; `None` for all stages without turns of their own.
     stage: Option<String>,
-    deeds: Vec<ScriptDeed>,
+    actions: Vec<ScriptAction>,
 }
 
 /// What happens after the last turn.
@@ -36,22 +36,22 @@ enum Then {
     Fail,
 }
 
-/// What is to be done in an iteration.
+/// The part of the script for an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ScriptPart<'a> {
-    /// These deeds.
-    Deeds(&'a [ScriptDeed]),
-    /// Say that the work is done.
+    /// These actions.
+    Actions(&'a [ScriptAction]),
+    /// The agent reports that the work is done.
     Stop,
-    /// Fail: there is nothing more.
+    /// The agent fails, because there are no more turns.
     Fail,
-    /// The script has nothing for this stage at all.
+    /// The script has no turns for this stage.
     Nothing,
 }
 
 /// One thing that the agent does.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ScriptDeed {
+pub(super) enum ScriptAction {
     Say(String),
     Complain(String),
     Write(Vec<(String, String)>),
@@ -64,7 +64,7 @@ pub(super) enum ScriptDeed {
     Sleep(Duration),
     WaitFor(String),
     Run(String),
-    IfPrompt { contains: String, then: Vec<ScriptDeed>, otherwise: Vec<ScriptDeed> },
+    IfPrompt { contains: String, then: Vec<ScriptAction>, otherwise: Vec<ScriptAction> },
 }
 
 const KEYS: &[&str] = &["turns", "then", "at_end"];
@@ -100,10 +100,10 @@ const DECISIONS: &[&str] = &["continue", "stop", "error"];
 const IF_PROMPT_KEYS: &[&str] = &["contains", "then", "else"];
 const PATH_EXPECTED: &str = "a path within the working directory";
 const FILES_EXPECTED: &str = "a map from paths to strings";
-const DEEDS_EXPECTED: &str = "a list of deeds";
+const ACTIONS_EXPECTED: &str = "a list of actions";
 
 impl Script {
-    /// Reads a script, or says everything that is wrong with it.
+    /// Reads a script, or returns all its faults.
     pub(super) fn read(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
         let source = Arc::new(SourceFile { path: shown_as.to_owned(), text: text.into() });
         let mut notes = ScriptNotes::new(&source);
@@ -114,12 +114,12 @@ impl Script {
         }
     }
 
-    /// What is to be done in the turn after the last iteration.
+    /// The part for the turn after the last iteration.
     pub(super) fn at_end(&self) -> ScriptPart<'_> {
-        ScriptPart::Deeds(&self.at_end)
+        ScriptPart::Actions(&self.at_end)
     }
 
-    /// What is to be done in this iteration (from 1) of this stage.
+    /// The part for this iteration (from 1) of this stage.
     pub(super) fn part(&self, stage: &str, iteration: u32) -> ScriptPart<'_> {
         let is_its_own = |turn: &&ScriptTurn| turn.stage.as_deref() == Some(stage);
         let mut turns: Vec<&ScriptTurn> = self.turns.iter().filter(is_its_own).collect();
@@ -130,8 +130,8 @@ impl Script {
             return ScriptPart::Nothing;
         };
         match (turns.get(iteration.saturating_sub(1) as usize), self.then) {
-            (Some(turn), _) => ScriptPart::Deeds(&turn.deeds),
-            (None, Then::Repeat) => ScriptPart::Deeds(&last.deeds),
+            (Some(turn), _) => ScriptPart::Actions(&turn.actions),
+            (None, Then::Repeat) => ScriptPart::Actions(&last.actions),
             (None, Then::Stop) => ScriptPart::Stop,
             (None, Then::Fail) => ScriptPart::Fail,
         }
@@ -139,9 +139,9 @@ impl Script {
 }
 
 /// What a script that is to stop does when it has no more turns.
-pub(super) fn no_more_turns() -> ScriptDeed {
+pub(super) fn no_more_turns() -> ScriptAction {
     let status = [("decision", "stop"), ("reason", "the script has no more turns")];
-    ScriptDeed::Status(
+    ScriptAction::Status(
         status.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect(),
     )
 }
@@ -160,7 +160,7 @@ fn script(node: &Node, notes: &mut ScriptNotes<'_>) -> Script {
                 let meanings = [Then::Repeat, Then::Stop, Then::Fail];
                 script.then = notes.word(&field.value, words, &meanings).unwrap_or(script.then);
             }
-            "at_end" => script.at_end = deeds(&field.value, notes),
+            "at_end" => script.at_end = actions(&field.value, notes),
             _ => notes.unknown_key(field, KEYS),
         }
     }
@@ -170,60 +170,60 @@ fn script(node: &Node, notes: &mut ScriptNotes<'_>) -> Script {
     script
 }
 
-/// A list of deeds, or a map with a stage beside it.
+/// A list of actions, or a map with the actions and a stage.
 fn turn(node: &Node, notes: &mut ScriptNotes<'_>) -> ScriptTurn {
-    const EXPECTED: &str = "a turn: a list of deeds, or a map with `stage` and `do`";
-    let mut turn = ScriptTurn { stage: None, deeds: Vec::new() };
+    const EXPECTED: &str = "a turn: a list of actions, or a map with `stage` and `do`";
+    let mut turn = ScriptTurn { stage: None, actions: Vec::new() };
     if let Raw::List(_) = node.raw {
-        turn.deeds = deeds(node, notes);
+        turn.actions = actions(node, notes);
         return turn;
     }
     let fields = notes.map(node, EXPECTED);
     for field in fields {
         match &*field.key {
             "stage" => turn.stage = notes.full_text(&field.value, "a stage's name"),
-            "do" => turn.deeds = deeds(&field.value, notes),
+            "do" => turn.actions = actions(&field.value, notes),
             _ => notes.unknown_key(field, TURN_KEYS),
         }
     }
     if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "do") {
-        notes.missing(node.at, MissingKey::Deeds);
+        notes.missing(node.at, MissingKey::Actions);
     }
     turn
 }
 
-fn deeds(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<ScriptDeed> {
-    let items = notes.list(node, DEEDS_EXPECTED);
-    items.iter().filter_map(|item| deed(item, notes)).collect()
+fn actions(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<ScriptAction> {
+    let items = notes.list(node, ACTIONS_EXPECTED);
+    items.iter().filter_map(|item| action(item, notes)).collect()
 }
 
-fn deed(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
+fn action(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptAction> {
     let Raw::Map(fields) = &node.raw else {
-        notes.wrong_kind(node, "a deed such as `say: hello`");
+        notes.wrong_kind(node, "an action such as `say: hello`");
         return None;
     };
     // Each on its own: in a map their order would be easy to overlook.
     let [field] = &fields[..] else {
-        notes.wrong_kind(node, "one deed in each item of the list");
+        notes.wrong_kind(node, "one action in each item of the list");
         return None;
     };
     let value = &field.value;
     Some(match &*field.key {
-        "say" => ScriptDeed::Say(notes.text(value, ExpectedValue::String)?),
-        "complain" => ScriptDeed::Complain(notes.text(value, ExpectedValue::String)?),
-        "write" => ScriptDeed::Write(files(value, notes)),
-        "append" => ScriptDeed::Append(files(value, notes)),
+        "say" => ScriptAction::Say(notes.text(value, ExpectedValue::String)?),
+        "complain" => ScriptAction::Complain(notes.text(value, ExpectedValue::String)?),
+        "write" => ScriptAction::Write(files(value, notes)),
+        "append" => ScriptAction::Append(files(value, notes)),
         "delete" => {
             let items = notes.list(value, "a list of paths");
-            ScriptDeed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
+            ScriptAction::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
         }
-        "status" => ScriptDeed::Status(status(value, notes)),
-        "raw_status" => ScriptDeed::RawStatus(notes.text(value, ExpectedValue::String)?),
-        "fail" => ScriptDeed::Fail(notes.text(value, "a string with the reason")?),
-        "exit" => ScriptDeed::Exit(notes.exit_code(value)?),
-        "sleep" => ScriptDeed::Sleep(notes.duration(value)?),
-        "wait_for" => ScriptDeed::WaitFor(path(value, notes)?),
-        "run" => ScriptDeed::Run(notes.full_text(value, "a command")?),
+        "status" => ScriptAction::Status(status(value, notes)),
+        "raw_status" => ScriptAction::RawStatus(notes.text(value, ExpectedValue::String)?),
+        "fail" => ScriptAction::Fail(notes.text(value, "a string with the reason")?),
+        "exit" => ScriptAction::Exit(notes.exit_code(value)?),
+        "sleep" => ScriptAction::Sleep(notes.duration(value)?),
+        "wait_for" => ScriptAction::WaitFor(path(value, notes)?),
+        "run" => ScriptAction::Run(notes.full_text(value, "a command")?),
         "if_prompt" => if_prompt(value, notes)?,
         _ => {
             notes.unknown_key(field, DEEDS);
@@ -280,14 +280,14 @@ fn status(node: &Node, notes: &mut ScriptNotes<'_>) -> Map<String, Value> {
     status
 }
 
-fn if_prompt(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
+fn if_prompt(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptAction> {
     let fields = notes.map(node, "a map with `contains`, `then` and `else`");
     let (mut contains, mut then, mut otherwise) = (None, Vec::new(), Vec::new());
     for field in fields {
         match &*field.key {
             "contains" => contains = notes.full_text(&field.value, "a string to look for"),
-            "then" => then = deeds(&field.value, notes),
-            "else" => otherwise = deeds(&field.value, notes),
+            "then" => then = actions(&field.value, notes),
+            "else" => otherwise = actions(&field.value, notes),
             _ => notes.unknown_key(field, IF_PROMPT_KEYS),
         }
     }
@@ -298,7 +298,7 @@ fn if_prompt(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
     if !fields.is_empty() && !has("then") && !has("else") {
         notes.missing(node.at, MissingKey::ThenOrElse);
     }
-    Some(ScriptDeed::IfPrompt { contains: contains?, then, otherwise })
+    Some(ScriptAction::IfPrompt { contains: contains?, then, otherwise })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Questions to a script's tree that the configuration's own reader does not ask: a text may be empty
-//! or a number, and a list or a map has something in it.
+//! Reads values that the configuration's own reader has no method for: a text that may be empty or
+//! a number, a list or a map that must not be empty.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use hookwright_config::limits::CONFIG_BYTES_MAX;
 pub(super) use hookwright_config::tree::{Field, Mark, Node, Raw};
 use hookwright_config::{ExpectedValue, Fault, FaultKind, MissingKey, SourceFile, tree};
 
-/// Collects what is wrong with a script while its tree is read.
+/// Collects the faults of a script while its tree is read.
 pub(super) struct ScriptNotes<'a> {
     inner: tree::Notes<'a>,
 }
@@ -70,7 +70,7 @@ impl<'a> ScriptNotes<'a> {
         text
     }
 
-    /// A text that says something.
+    /// A text that is not blank.
     pub(super) fn full_text(
         &mut self,
         node: &Node,
@@ -94,7 +94,7 @@ impl<'a> ScriptNotes<'a> {
         self.inner.duration(node)
     }
 
-    /// One of a few words.
+    /// One of the given words.
     pub(super) fn word<T: Copy>(
         &mut self,
         node: &Node,
@@ -133,7 +133,7 @@ impl<'a> ScriptNotes<'a> {
     }
 }
 
-/// What is there, in words: here it matters how much is in a list or a map.
+/// Describes a value for a fault; for a list or a map, whether it is empty matters here.
 fn found(node: &Node) -> String {
     match &node.raw {
         Raw::Text(_) => "a string".to_owned(),

@@ -1,8 +1,8 @@
-//! Files of the work tree, as a scripted agent changes them: whole or not at all, and never outside
-//! of its working directory.
+//! Changes files of the work tree for a scripted agent: completely or not at all, and never outside
+//! of the working directory.
 //!
-//! A file is written beside its place and then moved there. The name it has meanwhile is the same
-//! in every attempt of a turn, so that what a crash left behind is gone after the next attempt.
+//! A file is written beside its final path and then renamed. Its temporary name is the same in
+//! every attempt of a turn, so that the next attempt removes what a crash left behind.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::agent::Turn;
 
-/// Whether a path stays below the folder that it starts from, as far as its text can tell.
+/// Whether a path stays below its starting folder, judging by its text.
 pub(super) fn is_inside(path: &str) -> bool {
     let mut names = 0;
     for component in Path::new(path).components() {
@@ -44,7 +44,7 @@ impl<'a> ScriptWorkTree<'a> {
         }
     }
 
-    /// Where a path leads, which must be in the working directory also when links are followed.
+    /// The target of a path, which must be in the working directory even when links are followed.
     pub(super) fn place(&self, path: &str) -> io::Result<PathBuf> {
         let outside = || io::Error::other("it is outside the working directory");
         if !is_inside(path) {
@@ -67,7 +67,7 @@ impl<'a> ScriptWorkTree<'a> {
     pub(super) fn append(&self, path: &str, text: &str) -> io::Result<()> {
         let target = self.place(path)?;
         let mut old = match fs::symlink_metadata(&target) {
-            // A pipe would keep us waiting for its other end.
+            // Opening a pipe would wait for its other end.
             Ok(metadata) if !metadata.is_file() => {
                 return Err(io::Error::other("it is not a file"));
             }
@@ -83,7 +83,7 @@ impl<'a> ScriptWorkTree<'a> {
         })
     }
 
-    /// Deletes a file. That it is not there is fine: an earlier attempt may have been faster.
+    /// Deletes a file. A missing file is fine: an earlier attempt may have deleted it.
     pub(super) fn delete(&self, path: &str) -> io::Result<()> {
         match fs::remove_file(self.place(path)?) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -115,7 +115,7 @@ impl<'a> ScriptWorkTree<'a> {
         });
         let done = done.and_then(|()| fs::rename(&unfinished, target));
         if done.is_err() {
-            // What matters is why it failed; the next attempt tries to remove it too.
+            // Report why the write failed; the next attempt removes the file too.
             let _ = fs::remove_file(&unfinished);
         }
         done
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_half_written_is_gone_after_the_next_attempt() {
+    fn the_next_attempt_removes_a_file_that_a_crash_left_unfinished() {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) =
             (turn(folder.path(), "1/status.json", 1), turn(folder.path(), "1/status.json", 2));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn two_turns_in_one_folder_do_not_meet() {
+    fn two_turns_in_one_folder_use_different_temporary_files() {
         let folder = Path::new("/x");
         let [one, other] = ["1/status.json", "2/status.json"].map(|file| turn(folder, file, 1));
         assert_ne!(ScriptWorkTree::of(&one).unfinished, ScriptWorkTree::of(&other).unfinished);

@@ -20,7 +20,7 @@ use super::situation::{
     printed, wait_until,
 };
 
-/// Texts that a shell would trip over if it ever read them.
+/// Texts that would break a command if a shell ever parsed them.
 const HOSTILE: &[&str] = &[
     "",
     "plain",
@@ -37,7 +37,7 @@ const HOSTILE: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn a_prompt_by_standard_input_arrives_as_it_is() {
+async fn a_prompt_on_standard_input_arrives_unchanged() {
     for prompt in HOSTILE {
         let situation = Situation::new().told(prompt);
         let ended = situation.run(&by_stdin("cat")).await;
@@ -47,7 +47,7 @@ async fn a_prompt_by_standard_input_arrives_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_prompt_by_argument_arrives_as_it_is_and_is_one_argument() {
+async fn a_prompt_argument_arrives_unchanged_as_one_argument() {
     for prompt in HOSTILE {
         let situation = Situation::new().told(prompt);
         let expected = exited(0, &format!("<-p><{prompt}>"), "");
@@ -71,13 +71,13 @@ async fn a_prompt_by_argument_arrives_as_it_is_and_is_one_argument() {
 }
 
 #[tokio::test]
-async fn beside_a_prompt_by_argument_standard_input_is_empty() {
+async fn with_a_prompt_argument_standard_input_is_empty() {
     let ended = Situation::new().run(&by_argument("cat; echo end")).await;
     assert_eq!(ended.outcome, exited(0, "end do it\n", ""));
 }
 
 #[test]
-fn a_command_that_has_no_place_for_its_prompt_is_refused_before_anything_starts() {
+fn a_command_without_a_place_for_its_prompt_is_refused_before_anything_starts() {
     for (command, error) in [
         ("printf x # comment", PromptPlaceError::NotBehindIt),
         ("cat <<EOF\ntext\nEOF", PromptPlaceError::NotBehindIt),
@@ -118,7 +118,7 @@ async fn the_longest_prompt_that_an_argument_can_hold_arrives_and_a_longer_one_i
 }
 
 #[tokio::test]
-async fn an_environment_that_leaves_no_room_for_the_prompt_is_said_to() {
+async fn an_environment_that_leaves_no_room_for_the_prompt_is_reported() {
     let mut situation = Situation::new().told(&"x".repeat(100_000));
     let filler = OsString::from("x".repeat(100_000));
     situation.turn.env =
@@ -130,7 +130,7 @@ async fn an_environment_that_leaves_no_room_for_the_prompt_is_said_to() {
 }
 
 #[tokio::test]
-async fn a_megabyte_of_prompt_is_read_whole_or_not_at_all() {
+async fn a_prompt_of_a_megabyte_may_be_read_or_ignored() {
     let prompt = "0123456789abcdef".repeat(64 * 1024);
     let situation = Situation::new().told(&prompt);
     let ended = situation.run(&by_stdin("cat")).await;
@@ -173,7 +173,7 @@ async fn it_works_in_the_working_directory_as_the_leader_of_its_group() {
 }
 
 #[tokio::test]
-async fn what_it_prints_is_kept_and_passed_on_while_it_comes() {
+async fn output_is_kept_and_passed_on_while_it_is_printed() {
     let situation = Situation::new();
     let agent = by_stdin("mkfifo go; echo ready; read x < go; echo gone >&2");
     let mut ready = situation.ready(agent).await;
@@ -184,7 +184,7 @@ async fn what_it_prints_is_kept_and_passed_on_while_it_comes() {
 }
 
 #[tokio::test]
-async fn an_exit_code_and_a_signal_are_told_apart() {
+async fn an_exit_code_and_a_signal_are_different_outcomes() {
     let situation = Situation::new();
     let ended = situation.run(&by_stdin("echo a; echo b >&2; exit 7")).await;
     assert_eq!(ended.outcome, exited(7, "a\n", "b\n"));
@@ -195,8 +195,8 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_agent_that_never_ends_is_ended_with_all_that_it_started() {
-    // A busy machine needs longer until all of them run; then there is something to end.
+async fn an_agent_over_its_timeout_is_ended_with_all_its_processes() {
+    // On a busy machine it takes longer until all of them run and can be ended.
     for timeout in (0..7).map(|doubled| Duration::from_secs(1 << doubled)) {
         let situation = Situation::new().timeout(timeout);
         let agent = by_stdin("echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; wait");
@@ -216,7 +216,7 @@ async fn an_agent_that_never_ends_is_ended_with_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn a_cancelled_agent_is_asked_to_end_and_may_put_its_things_away() {
+async fn a_cancelled_agent_gets_sigterm_and_time_to_clean_up() {
     let situation = Situation::new();
     let agent = by_stdin(
         "trap 'sleep 0.3; echo saved > saved; echo bye; exit 3' TERM
@@ -229,7 +229,7 @@ async fn a_cancelled_agent_is_asked_to_end_and_may_put_its_things_away() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_being_asked_is_killed_after_the_grace() {
+async fn an_agent_that_ignores_sigterm_is_killed_after_the_grace_period() {
     let agent = by_stdin("trap '' TERM; echo $$; sleep 1000 & echo $!; echo ready; wait");
     let ready = Situation::new().ready(agent).await;
     let pids = numbers(&ready.printed);
@@ -254,7 +254,7 @@ async fn a_turn_that_is_cancelled_before_it_starts_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_dropped_turn_leaves_nobody() {
+async fn a_dropped_turn_leaves_no_process() {
     let ready = Situation::new().ready(by_stdin("echo $$; echo ready; sleep 1000")).await;
     let pid = numbers(&ready.printed)[0];
     ready.running.abort();
@@ -279,7 +279,7 @@ async fn a_gigabyte_of_output_does_not_grow_memory() {
     in_its_own_process("command::alone_an_agent_prints_a_gigabyte", |it| it).await;
 }
 
-/// Counts what it is shown.
+/// Counts the bytes that it receives.
 #[derive(Default)]
 struct Counting(u64);
 
@@ -343,7 +343,7 @@ async fn without_bash_it_is_sh_and_without_both_it_is_not_started() {
 }
 
 #[tokio::test]
-async fn a_working_directory_that_is_gone_is_said_to_be() {
+async fn a_missing_working_directory_is_reported() {
     let mut situation = Situation::new();
     situation.turn.working_dir.push("gone");
     let ended = situation.run(&by_stdin("true")).await;
@@ -353,7 +353,7 @@ async fn a_working_directory_that_is_gone_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_known_before_it_is_started() {
+async fn a_missing_program_is_found_before_the_turn_starts() {
     let situation = Situation::new();
     let (env, folder) = (&situation.turn.shared_env, &situation.turn.working_dir);
     let agent = by_argument("./agent.sh --fast");
@@ -361,8 +361,8 @@ async fn a_program_that_is_not_there_is_known_before_it_is_started() {
     assert_eq!(situation.run(&agent).await.outcome.exit_code(), Some(127));
 
     let program = folder.join("agent.sh");
-    // Not by this process: one that another test starts meanwhile has for a moment all files that are
-    // open here, and a file that somebody may still write to cannot be run.
+    // Written by another process: if another test starts a process now, that one briefly holds all
+    // files that are open here, and a file that is open for writing cannot be run.
     let writing = by_stdin("printf '#!/bin/sh\\necho \"$@\"\\n' > agent.sh");
     assert_eq!(situation.run(&writing).await.outcome, exited(0, "", ""));
     assert_eq!(agent.missing_program(env, folder), Some("./agent.sh"), "not executable");

@@ -1,4 +1,4 @@
-//! Agents at work: what reaches them, what they print, how their turns end.
+//! Agents at work: what they receive, what they print, how their turns end.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod command;

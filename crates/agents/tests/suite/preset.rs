@@ -1,4 +1,4 @@
-//! Agents that are known by name, played by programs that print what the real ones have printed.
+//! Presets, with programs that print recorded output of the real agents.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,13 +11,13 @@ use hookwright_events::{FailureCause, ProcessOutcome};
 
 use super::situation::{LONG, Situation};
 
-/// What codex prints, again and again, while nothing answers.
+/// The line that codex prints repeatedly while nothing answers.
 const RECONNECTING: &str = r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#;
 
 const STARTED: &str = r#"{"type":"thread.started","thread_id":"01a1df76"}"#;
 
-/// Writes a program. Another process does: one that another test starts meanwhile has for a moment all
-/// files that are open here, and a file that is open for writing cannot be run.
+/// Writes a program from another process: if another test starts a process now, that one briefly
+/// holds all files that are open here, and a file that is open for writing cannot be run.
 fn install(path: &Path, text: &str) {
     let mut install = Command::new("install");
     install.args(["-D", "-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
@@ -44,11 +44,11 @@ fn agent(out_of_reach_max: Duration) -> PresetAgent {
 }
 
 #[tokio::test]
-async fn an_agent_that_only_tries_to_reach_its_model_is_ended_and_its_model_is_down() {
+async fn an_agent_that_only_retries_to_reach_its_model_is_ended_as_an_outage() {
     let script = format!("echo '{STARTED}'; while :; do echo '{RECONNECTING}'; sleep 0.05; done");
     let ended = codex(&script).run(&agent(Duration::from_millis(300))).await;
     assert!(matches!(ended.outcome, ProcessOutcome::TimedOut { .. }), "{ended:?}");
-    let failure = ended.said.and_then(|said| said.failure).expect("it failed");
+    let failure = ended.report.and_then(|report| report.failure).expect("it failed");
     assert_eq!(failure.cause, FailureCause::Outage);
     assert_eq!(
         failure.reason,
@@ -67,15 +67,15 @@ async fn an_agent_that_reaches_its_model_again_works_to_its_end() {
     );
     let ended = codex(&script).run(&agent(Duration::from_millis(500))).await;
     assert!(matches!(ended.outcome, ProcessOutcome::Exited { code: 0, .. }), "{ended:?}");
-    assert_eq!(ended.said.map(|said| said.text).as_deref(), Some("done"));
+    assert_eq!(ended.report.map(|report| report.text).as_deref(), Some("done"));
 }
 
 #[tokio::test]
-async fn a_turn_that_is_over_is_not_taken_for_a_model_that_is_down() {
+async fn a_turn_over_its_timeout_does_not_count_as_an_outage() {
     let script = format!("echo '{STARTED}'; echo '{RECONNECTING}'; exec sleep 1000");
     let situation = codex(&script).timeout(Duration::from_millis(300));
     let ended = situation.run(&agent(LONG)).await;
     assert!(matches!(ended.outcome, ProcessOutcome::TimedOut { after_ms: 300, .. }), "{ended:?}");
-    let failure = ended.said.and_then(|said| said.failure).expect("it failed");
+    let failure = ended.report.and_then(|report| report.failure).expect("it failed");
     assert_eq!(failure.cause, FailureCause::Crash);
 }

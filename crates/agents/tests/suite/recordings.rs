@@ -1,14 +1,15 @@
 //! What the real agents printed, read by their presets.
 //!
-//! `tests/recordings/AGENT/CASE/` holds `arguments`, `stdout`, `stderr` and `exit_code` as they were, for
-//! some agents the `session_file`, and in `expected.json` what the preset makes of it.
-//! `cargo xtask peers --record` records anew; `HOOKWRIGHT_UPDATE=1` writes what was expected.
+//! `tests/recordings/AGENT/CASE/` holds `arguments`, `stdout`, `stderr` and `exit_code` as
+//! recorded, for some agents the `session_file`, and in `expected.json` what the preset makes of
+//! it. `cargo xtask peers --record` makes new recordings; `HOOKWRIGHT_UPDATE=1` writes the expected
+//! files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_agents::presets::{Failure, Preset, Reset, Said, preset, presets};
+use hookwright_agents::presets::{AgentReport, Preset, ReportedFailure, Reset, preset, presets};
 use hookwright_events::Usage;
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ fn file(case: &Path, name: &str) -> String {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test is a program")]
-fn every_recording_is_understood_as_expected() {
+fn every_recording_is_parsed_as_expected() {
     for preset in presets() {
         for case in cases_of(preset) {
             let found = format!("{:#}\n", understood(preset, &case));
@@ -68,18 +69,18 @@ fn every_agent_was_recorded_in_every_case() {
     }
 }
 
-/// Whatever an agent prints, its preset says that it failed if it did not end well.
+/// A preset reports a failure for every incomplete output, unless the agent ended well.
 #[test]
-fn half_a_recording_is_a_crash_or_less_and_never_a_panic() {
+fn an_incomplete_recording_is_a_failure_and_never_a_panic() {
     for preset in presets() {
         for case in cases_of(preset) {
             let stdout = file(&case, "stdout");
             for end in (0..stdout.len()).step_by(97).filter(|end| stdout.is_char_boundary(*end)) {
-                let mut listener = preset.listener();
+                let mut parser = preset.parser();
                 for line in stdout[..end].lines() {
-                    listener.hear(line);
+                    parser.parse_line(line);
                 }
-                let Said { failure, .. } = listener.conclude(None);
+                let AgentReport { failure, .. } = parser.report(None);
                 assert!(failure.is_some(), "{} {end}", case.display());
             }
         }
@@ -87,7 +88,7 @@ fn half_a_recording_is_a_crash_or_less_and_never_a_panic() {
 }
 
 #[test]
-fn numbers_beyond_all_measure_are_counted_as_the_most_there_is() {
+fn numbers_out_of_range_count_as_the_largest_number() {
     let most = u64::MAX;
     let cache = json!({ "read": most, "write": 1 });
     let tokens = json!({ "input": 1, "output": most, "reasoning": 1, "cache": cache });
@@ -100,25 +101,25 @@ fn numbers_beyond_all_measure_are_counted_as_the_most_there_is() {
         ),
         ("opencode", json!({ "type": "step_finish", "part": { "tokens": tokens } })),
     ] {
-        let mut listener = preset(name).unwrap().listener();
-        listener.hear(&line.to_string());
-        listener.hear(&line.to_string());
+        let mut parser = preset(name).unwrap().parser();
+        parser.parse_line(&line.to_string());
+        parser.parse_line(&line.to_string());
         let usage = Usage { input_tokens: most, output_tokens: most, cost_usd: None };
-        assert_eq!(listener.conclude(Some(0)).usage, Some(usage), "{name}");
+        assert_eq!(parser.report(Some(0)).usage, Some(usage), "{name}");
     }
 }
 
 fn understood(preset: &Preset, case: &Path) -> Value {
-    let mut listener = preset.listener();
+    let mut parser = preset.parser();
     let stdout = file(case, "stdout");
-    let shown: Vec<String> = stdout.lines().filter_map(|line| listener.hear(line)).collect();
-    file(case, "stderr").lines().for_each(|line| listener.hear_error(line));
+    let shown: Vec<String> = stdout.lines().filter_map(|line| parser.parse_line(line)).collect();
+    file(case, "stderr").lines().for_each(|line| parser.parse_error_line(line));
     if preset.session_files.is_some() {
-        file(case, "session_file").lines().for_each(|line| listener.hear_session_file(line));
+        file(case, "session_file").lines().for_each(|line| parser.parse_session_line(line));
     }
     let exit_code = file(case, "exit_code").trim().parse().ok();
-    let Said { text, session, usage, failure } = listener.conclude(exit_code);
-    let failure = failure.map(|Failure { cause, reason, resets }| {
+    let AgentReport { text, session, usage, failure } = parser.report(exit_code);
+    let failure = failure.map(|ReportedFailure { cause, reason, resets }| {
         let resets = resets.map(|reset| match reset {
             Reset::At(second) => json!({ "at": second }),
             Reset::After(wait) => json!({ "after_ms": wait.as_millis() as u64 }),

@@ -15,7 +15,7 @@ use super::situation::{
 };
 
 #[tokio::test]
-async fn what_it_says_and_complains_is_printed_in_lines_and_passed_on() {
+async fn say_and_complain_print_lines_that_are_passed_on() {
     let agent = turn(
         "
       - say: hello
@@ -37,7 +37,7 @@ async fn what_it_says_and_complains_is_printed_in_lines_and_passed_on() {
 }
 
 #[tokio::test]
-async fn a_value_that_looks_like_a_reference_stays_as_it_is() {
+async fn a_value_that_looks_like_a_reference_is_not_replaced() {
     let mut situation = Situation::new();
     situation.turn.stage = "${ITERATION}".to_owned();
     let ended = situation.run(&turn("      - say: '${STAGE}'")).await;
@@ -61,7 +61,7 @@ async fn files_are_written_appended_to_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_written_anew_keeps_its_permissions_and_its_readers_their_text() {
+async fn rewriting_a_file_keeps_its_permissions_and_the_text_of_its_readers() {
     let situation = Situation::new();
     let path = situation.turn.working_dir.join("tool.sh");
     fs::write(&path, "old").unwrap();
@@ -74,7 +74,7 @@ async fn a_file_that_is_written_anew_keeps_its_permissions_and_its_readers_their
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_put_in_its_place_leaves_nothing_behind() {
+async fn a_failed_write_leaves_no_temporary_file() {
     let situation = Situation::new();
     fs::create_dir(situation.turn.working_dir.join("folder")).unwrap();
     let ended = situation.run(&turn("      - write: {folder: x}\n      - say: no")).await;
@@ -84,21 +84,21 @@ async fn a_file_that_cannot_be_put_in_its_place_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn no_path_leads_outside_also_not_through_a_link() {
+async fn no_path_leads_outside_not_even_through_a_link() {
     let situation = Situation::new();
     let outside = situation.outside().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("a.txt"), "theirs").unwrap();
     symlink(&outside, situation.turn.working_dir.join("link")).unwrap();
     symlink(outside.join("a.txt"), situation.turn.working_dir.join("file-link")).unwrap();
-    for (deed, what) in [
+    for (action, what) in [
         ("write: {link/a.txt: ours}", "write `link/a.txt`"),
         ("write: {link/new/b.txt: ours}", "write `link/new/b.txt`"),
         ("append: {link/a.txt: ours}", "append to `link/a.txt`"),
         ("delete: [link/a.txt]", "delete `link/a.txt`"),
         ("wait_for: link/a.txt", "wait for `link/a.txt`"),
     ] {
-        let ended = situation.run(&turn(&format!("      - {deed}\n      - say: done"))).await;
+        let ended = situation.run(&turn(&format!("      - {action}\n      - say: done"))).await;
         let stderr = format!("cannot {what}: it is outside the working directory\n");
         assert_eq!(ended.outcome, exited(1, "", &stderr));
     }
@@ -112,7 +112,7 @@ async fn no_path_leads_outside_also_not_through_a_link() {
 }
 
 #[tokio::test]
-async fn a_stage_that_is_named_like_a_way_out_leads_nowhere() {
+async fn a_stage_named_like_a_parent_path_stays_inside() {
     let mut situation = Situation::new();
     situation.turn.stage = "../outside".to_owned();
     let ended = situation.run(&turn("      - write: {'${STAGE}/x': y}")).await;
@@ -121,7 +121,7 @@ async fn a_stage_that_is_named_like_a_way_out_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn the_status_is_written_as_json_or_as_it_is() {
+async fn the_status_is_written_as_json_or_unchanged() {
     let situation = Situation::new();
     let agent = turn(
         "
@@ -180,7 +180,7 @@ async fn it_reacts_to_its_prompt() {
 }
 
 #[tokio::test]
-async fn turns_follow_iterations_and_what_comes_then_is_the_scripts_choice() {
+async fn turns_follow_iterations_and_the_script_decides_what_comes_after() {
     let mut situation = Situation::new();
     let agent = script("turns: [[say: one], [say: two]]");
     for (iteration, text) in [(1, "one\n"), (2, "two\n"), (3, "two\n")] {
@@ -250,7 +250,7 @@ async fn it_waits_for_a_file() {
 }
 
 #[tokio::test]
-async fn whatever_it_waits_for_a_cancel_ends_it() {
+async fn a_cancel_ends_every_kind_of_wait() {
     for waiting in ["sleep: 1000", "wait_for: never", "run: exec sleep 1000"] {
         let situation = Situation::new();
         let agent = turn(&format!("      - say: ready\n      - {waiting}\n      - say: no"));
@@ -261,10 +261,10 @@ async fn whatever_it_waits_for_a_cancel_ends_it() {
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_for_nothing_is_cancelled_between_its_deeds() {
-    let deeds = "      - append: {log: x}\n".repeat(10_000);
+async fn a_turn_without_waits_is_cancelled_between_its_actions() {
+    let actions = "      - append: {log: x}\n".repeat(10_000);
     let situation = Situation::new();
-    let agent = turn(&format!("      - say: ready\n{deeds}"));
+    let agent = turn(&format!("      - say: ready\n{actions}"));
     let ended = situation.ready(agent).await.cancelled().await;
     assert_eq!(ended.outcome, ProcessOutcome::Interrupted { output: printed("ready\n", "") });
     assert!(situation.file("log").unwrap_or_default().len() < 10_000);
@@ -288,8 +288,8 @@ async fn a_sleep_takes_its_time_and_the_turns_timeout_ends_it() {
 }
 
 #[tokio::test]
-async fn a_command_has_what_is_left_of_the_turns_time() {
-    // A busy machine needs longer until the command runs; then there is something to end.
+async fn a_command_gets_the_rest_of_the_turns_time() {
+    // On a busy machine it takes longer until the command runs and can be ended.
     for seconds in (0..6).map(|doubled| 2 << doubled) {
         let situation = Situation::new().timeout(Duration::from_secs(seconds));
         let agent = turn("      - sleep: 1\n      - run: echo $$; sleep 1000\n      - say: no");

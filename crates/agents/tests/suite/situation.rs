@@ -1,4 +1,4 @@
-//! What the tests share: a folder with a turn in it, a watch that hears everything, bounded waits.
+//! Shared by the tests: a folder with a turn in it, a watch that records everything, bounded waits.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,13 +19,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any of these tests takes on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
 
-/// How long a wait for something that must happen may take.
+/// The longest wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A work tree, and a turn to be had in it.
+/// A work tree, and a turn to run in it.
 pub(crate) struct Situation {
     folder: TempDir,
     pub(crate) turn: Turn,
@@ -34,7 +34,7 @@ pub(crate) struct Situation {
 impl Situation {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        // Children must not inherit what the tests were started to ignore, as with nohup.
+        // Children must not inherit signals that the tests were started to ignore, as with nohup.
         IgnoredSignals::read().catch().expect("signals can be caught");
         let folder = tempfile::tempdir().expect("a folder");
         let working_dir = folder.path().join("project");
@@ -90,19 +90,19 @@ impl Situation {
         names
     }
 
-    /// Has the turn to its end.
+    /// Runs the turn to its end.
     pub(crate) async fn run(&self, agent: &dyn Agent) -> TurnEnd {
         self.watched(agent).await.0
     }
 
-    /// Has the turn to its end, and tells what was heard of it.
+    /// Runs the turn to its end, and returns what the watch has received.
     pub(crate) async fn watched(&self, agent: &dyn Agent) -> (TurnEnd, Heard) {
         let mut heard = Heard::default();
         let ended = agent.run(&self.turn, ports(&mut heard, &CancellationToken::new())).await;
         (ended, heard)
     }
 
-    /// Has the turn until the agent has printed `ready`.
+    /// Runs the turn until the agent has printed `ready`.
     pub(crate) async fn ready(&self, agent: impl Agent + 'static) -> Ready {
         let (tell, mut told) = mpsc::unbounded_channel();
         let cancel = CancellationToken::new();
@@ -171,7 +171,7 @@ impl AgentWatch for Heard {
     }
 }
 
-/// Tells the test everything that is printed.
+/// Sends everything that is printed to the test.
 struct Telling(mpsc::UnboundedSender<String>);
 
 impl AgentWatch for Telling {
@@ -196,11 +196,11 @@ pub(crate) fn script(text: &str) -> ScriptedAgent {
 }
 
 /// A script of one turn.
-pub(crate) fn turn(deeds: &str) -> ScriptedAgent {
-    script(&format!("turns:\n  - do:\n{deeds}\n"))
+pub(crate) fn turn(actions: &str) -> ScriptedAgent {
+    script(&format!("turns:\n  - do:\n{actions}\n"))
 }
 
-/// An end by itself with all that was printed.
+/// A normal exit, with this output.
 pub(crate) fn exited(code: i32, stdout: &str, stderr: &str) -> ProcessOutcome {
     ProcessOutcome::Exited { code, output: printed(stdout, stderr) }
 }
@@ -221,7 +221,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
-/// Waits until it is so. Nothing reports these changes of other processes, so it looks.
+/// Waits until the condition holds. Other processes don't report these changes, so it polls.
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let patience = Instant::now() + PATIENCE;
     while !is_so() {

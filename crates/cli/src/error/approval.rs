@@ -1,7 +1,7 @@
 //! What can be wrong with waits, and what a person can do about it.
 
 use hookwright_events::Wait;
-use hookwright_events::wait::{WaitState, Word};
+use hookwright_events::wait::{AnswerMeaning, WaitState};
 use hookwright_server::approvals::iso;
 use hookwright_server::signing_key::KeyError;
 use hookwright_store::WaitError;
@@ -92,9 +92,9 @@ fn of_ended(wait: &Wait) -> Message {
     let (heading, help) = match &wait.state {
         WaitState::Decided(decision) | WaitState::Used(decision) => {
             let what = match decision.word {
-                Word::Yes => "approved".to_owned(),
-                Word::No => "rejected".to_owned(),
-                Word::Offered => format!("answered with `{}`", decision.action),
+                AnswerMeaning::Yes => "approved".to_owned(),
+                AnswerMeaning::No => "rejected".to_owned(),
+                AnswerMeaning::Offered => format!("answered with `{}`", decision.action),
             };
             let (by, at) = (&decision.by, local(&iso(decision.at_ms)));
             let heading = format!("`{id}` was already {what}, by {by}, at {at}");

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use hookwright_events::RunEvent;
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use hookwright_store::{Filter, Kind, records};
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ impl Workplace {
         fs::write(&file, text + &hooks).expect("written");
         let script = script(how, &ground.outside().to_string_lossy());
         let script = ModelScript::parse(&script.to_string()).expect("a script");
-        let server = ModelServer::start(Manner::Script(script)).expect("a server");
+        let server = ModelServer::start(ModelBehaviour::Script(script)).expect("a server");
         let trusted = ground.command(binary, SESSION, 0).args(["trust", "--yes"]).status();
         assert!(trusted.expect("it starts").success(), "{}", ground.complaints(SESSION));
         let _ = fs::remove_file(ground.points());

@@ -26,7 +26,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::Value;
@@ -205,7 +205,8 @@ fn run(folder: &Path) -> Result<(), String> {
     } else {
         ModelScript::parse(&script).map_err(|error| format!("model.yaml: {error}"))?
     };
-    let server = ModelServer::start(Manner::Script(parsed)).map_err(|error| error.to_string())?;
+    let server =
+        ModelServer::start(ModelBehaviour::Script(parsed)).map_err(|error| error.to_string())?;
     let sandbox = prepared(folder, &scenario, &server);
     if scenario.trust {
         sandbox.run(&["trust", "--yes"]);

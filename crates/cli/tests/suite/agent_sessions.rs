@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl AgentBench {
     }
 
     fn with_script(script: ModelScript, hooks: &str) -> Self {
-        let server = ModelServer::start(Manner::Script(script)).unwrap();
+        let server = ModelServer::start(ModelBehaviour::Script(script)).unwrap();
         let sandbox = Sandbox::with_hooks(hooks)
             .set("ANTHROPIC_BASE_URL", &server.url())
             .set("ANTHROPIC_API_KEY", "sk-sessions-0123456789");

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer, ScriptedTurn};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer, ScriptedTurn};
 use serde_json::{Value, json};
 
 /// The MCP server of the tests.
@@ -75,7 +75,8 @@ impl Soak {
         let home = home.path().canonicalize().unwrap();
         let place = SoakPlace::new(&home);
         let script = SoakScript::new(turns);
-        let (server, gate) = ModelServer::start_held(Manner::Script(script.parsed())).unwrap();
+        let (server, gate) =
+            ModelServer::start_held(ModelBehaviour::Script(script.parsed())).unwrap();
         let mut agent = place.agent(&server, turns);
         gate.allow(script.events_before(early));
         wait_for_request(&server, &mut agent, script.requests_before(early) + 1);

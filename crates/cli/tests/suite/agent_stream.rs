@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use serde_json::Value;
 
 use crate::support::Sandbox;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 fn each_delta_is_passed_on_before_the_next_is_sent() {
     let turns = "turns: [{content: [{type: text, text: one and two and three and four and five}]}]";
     let script = ModelScript::parse(turns).expect("a script");
-    let (server, gate) = ModelServer::start_held(Manner::Script(script)).expect("a server");
+    let (server, gate) = ModelServer::start_held(ModelBehaviour::Script(script)).expect("a server");
     let sandbox = Sandbox::new()
         .set("ANTHROPIC_BASE_URL", &server.url())
         .set("ANTHROPIC_API_KEY", "sk-test-0123456789");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::CallbackAddress;
-use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
+use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
 use hookwright_server::{Approvals, AskingProcess, WaitDesk};
 use hookwright_store::SqliteStore;
 use serde_json::json;
@@ -144,7 +144,7 @@ fn approving_in_another_process_wakes_the_session_that_asked() {
     let WaitEnd::Decided { response, word, by, at } = end else { panic!("decided") };
     assert_eq!(response, json!({ "action": "approve", "message": "go on, please" }));
     // Variables about the user do not count, since any program can set them.
-    assert_eq!((word, by), (Word::Yes, format!("{}, without a terminal", this_user())));
+    assert_eq!((word, by), (AnswerMeaning::Yes, format!("{}, without a terminal", this_user())));
     // The first answer counts.
     let late = sandbox.run(&["reject", &open.id]);
     let heading = format!(
@@ -178,7 +178,7 @@ fn rejecting_works_without_a_listener_and_without_a_running_session() {
     let end = block_on(resumed.decided(&open.id)).expect("known");
     let WaitEnd::Decided { response, word, by, .. } = end else { panic!("decided") };
     assert_eq!(response, json!({ "action": "reject", "message": null }));
-    assert_eq!((word, by), (Word::No, format!("{}, without a terminal", this_user())));
+    assert_eq!((word, by), (AnswerMeaning::No, format!("{}, without a terminal", this_user())));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use hookwright_model_server::{Manner, ModelScript, ModelServer};
+use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl LoopBench {
     }
 
     pub(crate) fn with_script(script: ModelScript, loop_file: &str) -> Self {
-        let server = ModelServer::start(Manner::Script(script)).unwrap();
+        let server = ModelServer::start(ModelBehaviour::Script(script)).unwrap();
         let sandbox = Sandbox::new()
             .file("loop.yaml", loop_file)
             .set("ANTHROPIC_BASE_URL", &server.url())

@@ -236,7 +236,7 @@ help: remove `script`, or write `type: scripted`
 fn a_script_that_lacks_a_key_is_told_which_one_to_write() {
     for (script, missing, help) in [
         ("then: stop", "`turns`, a list", "`turns: [[{say: hello}]]`"),
-        ("turns: [{stage: a}]", "`do`, a list of deeds", "`do: [{say: hello}]`"),
+        ("turns: [{stage: a}]", "`do`, a list of actions", "`do: [{say: hello}]`"),
         ("turns: [[status: {reason: a}]]", "`decision`: continue", "`decision: continue`"),
         ("turns: [[if_prompt: {then: [say: a]}]]", "`contains`, a str", "`contains: review`"),
         ("turns: [[if_prompt: {contains: a}]]", "`then` or `else`", "`then: [{say: hello}]`"),

@@ -77,13 +77,13 @@ pub enum MissingKey {
     Script,
     #[error("`turns`, a list")]
     Turns,
-    #[error("`do`, a list of deeds")]
-    Deeds,
+    #[error("`do`, a list of actions")]
+    Actions,
     #[error("`decision`: continue, stop or error")]
     AgentDecision,
     #[error("`contains`, a string to look for")]
     PromptPart,
-    #[error("`then` or `else`, a list of deeds")]
+    #[error("`then` or `else`, a list of actions")]
     ThenOrElse,
     #[error("`cases`")]
     Cases,

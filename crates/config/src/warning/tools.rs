@@ -93,8 +93,8 @@ fn place_of_name(
     event_at.unwrap_or(entry.at).place(source)
 }
 
-/// Adds warnings about
-/// `${TOOL_INPUT.x}` in any text of an entry if no tool of the hook has the input `x`.
+/// Adds warnings about `${TOOL_INPUT.x}` in any text of an entry if no tool of the hook has the
+/// input `x`.
 fn check_inputs(
     node: &Node,
     tools: &[&str],

@@ -1,8 +1,9 @@
-//! What the vendor's own server refuses, in its words. A test that passes here must not fail there.
+//! What the vendor's own server refuses, and its messages. A test that passes here must not fail
+//! there.
 //!
-//! In some points this server is stricter, because compatible servers are: a message has content, and
-//! the arguments of a call are a JSON object. In one it is not: without a key in the script it needs none, as
-//! servers that run on this machine.
+//! In some points this server is stricter, because compatible servers are: a message has content,
+//! and the arguments of a call are a JSON object. In one it is more lenient: if the script sets no
+//! key, it needs none, like servers on one's own machine.
 
 use std::collections::HashSet;
 
@@ -30,7 +31,7 @@ const FIELDS: &[&str] = &[
 /// Characters of a function's name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Why a request is refused; `None` if it is in order.
+/// Why a request is refused; `None` if it is valid.
 pub(crate) fn why(request: &ReceivedRequest, script: &ModelScript) -> Option<ScriptedError> {
     of_headers(request, script).err().or_else(|| {
         let body = &request.body;

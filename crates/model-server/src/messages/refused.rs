@@ -1,7 +1,8 @@
-//! What the vendor's own server refuses, in its words. A test that passes here must not fail there.
+//! What the vendor's own server refuses, and its messages. A test that passes here must not fail
+//! there.
 //!
-//! In one point this server is stricter: the vendor's joins messages of one role that follow each other, and
-//! refused them before. An agent that sends them has lost track of its turns.
+//! In one point this server is stricter: the vendor's server now joins consecutive messages of one
+//! role, which it used to refuse. An agent that sends them has lost track of its turns.
 
 use std::collections::HashSet;
 
@@ -30,10 +31,10 @@ const FIELDS: &[&str] = &[
     "context_management",
 ];
 
-/// Marks for the prompt cache that one request can have.
+/// The maximum number of prompt cache marks in one request.
 const CACHE_MARKS_MAX: usize = 4;
 
-/// Why a request is refused; `None` if it is in order.
+/// Why a request is refused; `None` if it is valid.
 pub(crate) fn why(request: &ReceivedRequest, script: &ModelScript) -> Option<ScriptedError> {
     of_headers(request, script).err().or_else(|| {
         let body = &request.body;
@@ -300,7 +301,8 @@ fn of_block(at: &str, block: &Value, is_user: bool) -> Result<(), String> {
     }
 }
 
-/// The results at the start of message `index` belong to the calls of the message before it.
+/// Checks that the results at the start of message `index` belong to the calls of the message
+/// before it.
 fn of_results(index: usize, blocks: &[Value], calls: &[&str]) -> Result<(), String> {
     let id = |block: &Value| block["tool_use_id"].as_str().unwrap_or_default().to_owned();
     let mut answered = HashSet::new();

@@ -241,8 +241,8 @@ impl Session {
             }
             Err(error) => (None, StatusFile::unreadable(&error)),
         };
-        let (session, usage) = match (&ended.said, status.read()) {
-            (Some(said), _) => (said.session.clone(), said.usage.map(Usage::believable)),
+        let (session, usage) = match (&ended.report, status.read()) {
+            (Some(report), _) => (report.session.clone(), report.usage.map(Usage::believable)),
             (None, Some(status)) => (status.agent_session.clone(), status.usage),
             (None, None) => (None, None),
         };
@@ -266,8 +266,8 @@ impl Session {
     fn given_up(&self, ended: &TurnEnd, status: Option<&Status>) -> Option<GivenUp> {
         let now = self.recorder.now_ms();
         let hide = |text: &str| self.workplace.hide(text);
-        if let Some(said) = &ended.said {
-            let failure = said.failure.as_ref()?;
+        if let Some(report) = &ended.report {
+            let failure = report.failure.as_ref()?;
             let until = failure.resets.map(|reset| match reset {
                 Reset::At(second) => second.saturating_mul(1000),
                 Reset::After(wait) => later(now, wait),
@@ -286,8 +286,8 @@ impl Session {
 
     /// Describes how an agent failed; `None` if it did not.
     pub(super) fn failure_in_words(&self, ended: &TurnEnd) -> Option<String> {
-        let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
-        let words = match (&ended.outcome, said) {
+        let report = ended.report.as_ref().and_then(|report| report.failure.as_ref());
+        let words = match (&ended.outcome, report) {
             (ProcessOutcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
             (outcome, _) => super::turn::failure_of("the agent", outcome)?,
         };

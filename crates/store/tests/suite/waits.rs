@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use hookwright_events::wait::{Paths, PersonsDecision, Wait, WaitKey, WaitState, Word};
+use hookwright_events::wait::{AnswerMeaning, Paths, PersonsDecision, Wait, WaitKey, WaitState};
 use hookwright_store::{
     Decide, KeptWaits, Opened, SqliteStore, Store, StoreError, WaitError, limits,
 };
@@ -43,7 +43,7 @@ fn wait(id: &str) -> Wait {
 fn decision(action: &str, by: &str, at_ms: i64) -> PersonsDecision {
     PersonsDecision {
         action: action.into(),
-        word: Word::Yes,
+        word: AnswerMeaning::Yes,
         message: None,
         by: by.into(),
         at_ms,

@@ -9,12 +9,12 @@ fn faults(text: &str) -> Vec<String> {
     faults.iter().map(ToString::to_string).collect()
 }
 
-fn say(text: &str) -> Vec<ScriptDeed> {
-    vec![ScriptDeed::Say(text.to_owned())]
+fn say(text: &str) -> Vec<ScriptAction> {
+    vec![ScriptAction::Say(text.to_owned())]
 }
 
 #[test]
-fn every_deed_is_read() {
+fn every_action_is_read() {
     let script = read(
         "turns:
   - - say: hello
@@ -37,25 +37,25 @@ fn every_deed_is_read() {
     let status = serde_json::json!({
         "decision": "stop", "reason": "done", "work": {"files_touched": ["a.txt"]},
     });
-    let deeds = [
-        ScriptDeed::Say(text("hello")),
-        ScriptDeed::Say(text("5.0")),
-        ScriptDeed::Complain(text("")),
-        ScriptDeed::Write(vec![(text("a.txt"), text("one")), (text("sub/b.txt"), text(""))]),
-        ScriptDeed::Append(vec![(text("a.txt"), text("two\n"))]),
-        ScriptDeed::Delete(vec![text("a.txt"), text("./sub/b.txt")]),
-        ScriptDeed::Status(status.as_object().unwrap().clone()),
-        ScriptDeed::RawStatus(text("{")),
-        ScriptDeed::Sleep(Duration::from_millis(500)),
-        ScriptDeed::WaitFor(text("go")),
-        ScriptDeed::Run(text("git commit -m x")),
-        ScriptDeed::IfPrompt {
+    let actions = [
+        ScriptAction::Say(text("hello")),
+        ScriptAction::Say(text("5.0")),
+        ScriptAction::Complain(text("")),
+        ScriptAction::Write(vec![(text("a.txt"), text("one")), (text("sub/b.txt"), text(""))]),
+        ScriptAction::Append(vec![(text("a.txt"), text("two\n"))]),
+        ScriptAction::Delete(vec![text("a.txt"), text("./sub/b.txt")]),
+        ScriptAction::Status(status.as_object().unwrap().clone()),
+        ScriptAction::RawStatus(text("{")),
+        ScriptAction::Sleep(Duration::from_millis(500)),
+        ScriptAction::WaitFor(text("go")),
+        ScriptAction::Run(text("git commit -m x")),
+        ScriptAction::IfPrompt {
             contains: text("failed"),
-            then: vec![ScriptDeed::Fail(text("no"))],
-            otherwise: vec![ScriptDeed::Exit(3)],
+            then: vec![ScriptAction::Fail(text("no"))],
+            otherwise: vec![ScriptAction::Exit(3)],
         },
     ];
-    assert_eq!(script.part("any", 1), ScriptPart::Deeds(&deeds));
+    assert_eq!(script.part("any", 1), ScriptPart::Actions(&actions));
 }
 
 #[test]
@@ -80,34 +80,34 @@ fn a_turn_is_chosen_by_its_stage_and_iteration() {
     ] {
         assert_eq!(
             script.part(stage, iteration),
-            ScriptPart::Deeds(&say(text)),
+            ScriptPart::Actions(&say(text)),
             "{stage} {iteration}"
         );
     }
 }
 
 #[test]
-fn after_the_last_turn_it_goes_on_as_the_script_says() {
+fn after_the_last_turn_the_script_decides_what_happens() {
     for (then, part) in [("stop", ScriptPart::Stop), ("fail", ScriptPart::Fail)] {
         let script = read(&format!("turns: [[say: a]]\nthen: {then}"));
-        assert_eq!(script.part("x", 1), ScriptPart::Deeds(&say("a")));
+        assert_eq!(script.part("x", 1), ScriptPart::Actions(&say("a")));
         assert_eq!(script.part("x", 2), part);
     }
     let script = read("turns: [{stage: work, do: [say: a]}]");
     assert_eq!(script.part("plan", 1), ScriptPart::Nothing);
-    assert_eq!(script.at_end(), ScriptPart::Deeds(&[]), "nothing is delivered to it");
+    assert_eq!(script.at_end(), ScriptPart::Actions(&[]), "nothing is delivered to it");
     let script = read("turns: [[say: a]]\nat_end: [say: b]");
-    assert_eq!(script.at_end(), ScriptPart::Deeds(&say("b")));
+    assert_eq!(script.at_end(), ScriptPart::Actions(&say("b")));
 }
 
 #[test]
 fn json_is_read_too() {
     let script = read(r#"{"turns": [[{"say": "a"}]]}"#);
-    assert_eq!(script.part("x", 1), ScriptPart::Deeds(&say("a")));
+    assert_eq!(script.part("x", 1), ScriptPart::Actions(&say("a")));
 }
 
 #[test]
-fn every_fault_is_told_with_its_place_and_what_was_expected() {
+fn every_fault_is_reported_with_its_place_and_what_was_expected() {
     let text = "turns:
   - - sya: hello
     - say: [a]
@@ -130,7 +130,7 @@ then: again
         "2:7: unknown key `sya`, expected one of: say, complain, write, append, delete, status, \
          raw_status, fail, exit, sleep, wait_for, run, if_prompt",
         "3:12: expected a string but found a list",
-        "4:7: expected one deed in each item of the list but found a map with 2 keys",
+        "4:7: expected one action in each item of the list but found a map with 2 keys",
         "5:15: expected a path within the working directory but found `../a`",
         "5:24: expected a path within the working directory but found `/b`",
         "5:34: expected a string but found nothing",
@@ -142,13 +142,13 @@ then: again
         "9:13: expected an exit code from 0 to 255 but found `256`",
         "10:14: expected a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h but found `soon`",
         "11:12: expected a command but found ` `",
-        "12:25: expected a list of deeds but found an empty list",
+        "12:25: expected a list of actions but found an empty list",
         "12:18: missing `contains`, a string to look for",
         "13:17: expected a path within the working directory but found `/tmp/x`",
         "14:26: expected continue, stop, error but found `a list`",
         "14:42: expected a string but found an empty map",
-        "15:5: missing `do`, a list of deeds",
-        "16:5: expected a turn: a list of deeds, or a map with `stage` and `do` but found a string",
+        "15:5: missing `do`, a list of actions",
+        "16:5: expected a turn: a list of actions, or a map with `stage` and `do` but found a string",
         "17:7: expected repeat, stop, fail but found `again`",
     ];
     let expected: Vec<String> =
@@ -157,13 +157,13 @@ then: again
 }
 
 #[test]
-fn a_name_that_is_close_is_known() {
+fn a_similar_name_is_suggested() {
     let faults = Script::read("turns: [[sya: x]]", Path::new("t")).unwrap_err();
     assert_eq!(faults[0].kind.nearest(), Some("say"));
 }
 
 #[test]
-fn what_is_no_script_at_all_says_so() {
+fn a_file_that_is_not_a_script_is_reported_as_such() {
     for (text, fault) in [
         ("", "turns.yaml:1:1: expected a map with `turns` but found nothing"),
         ("[]", "turns.yaml:1:1: expected a map with `turns` but found an empty list"),

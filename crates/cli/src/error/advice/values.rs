@@ -76,7 +76,7 @@ pub(super) fn missing_help(missing: MissingKey) -> &'static str {
         }
         MissingKey::Script => "name the file: `script: turns.yaml`",
         MissingKey::Turns => "list what the agent does in each turn: `turns: [[{say: hello}]]`",
-        MissingKey::Deeds => "list what the agent does: `do: [{say: hello}]`",
+        MissingKey::Actions => "list what the agent does: `do: [{say: hello}]`",
         MissingKey::AgentDecision => "set what the agent decides: `decision: continue`",
         MissingKey::PromptPart => "set what the prompt has to contain: `contains: review`",
         MissingKey::ThenOrElse => "list what the agent does then: `then: [{say: hello}]`",

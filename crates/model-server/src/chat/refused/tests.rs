@@ -1,4 +1,4 @@
-//! Requests that the vendor refuses, and its words.
+//! Requests that the vendor refuses, and its messages.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn body(messages: Value) -> Value {
     json!({ "model": "m", "stream": true, "messages": messages })
 }
 
-/// The words of a refusal.
+/// The message of a refusal.
 fn of_body(body: Value, script: &ModelScript) -> Option<String> {
     why(&request(body, None), script).map(|error| {
         assert_eq!(error.status, 400, "{error:?}");
@@ -44,7 +44,7 @@ fn result(id: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_in_order_is_accepted() {
+fn a_valid_conversation_is_accepted() {
     let in_order = json!([
         { "role": "system", "content": "Be brief." },
         user("go"),
@@ -61,7 +61,7 @@ fn a_conversation_in_order_is_accepted() {
 }
 
 #[test]
-fn every_call_has_exactly_one_result_right_behind_it() {
+fn every_call_has_exactly_one_result_immediately_after_it() {
     let without = |ids: &str| {
         format!(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to \
@@ -198,7 +198,7 @@ fn fields_and_tools_are_checked_too() {
 }
 
 #[test]
-fn what_the_script_refuses_is_refused_by_name() {
+fn fields_that_the_script_refuses_are_refused_by_name() {
     let script = |refuses: &[&str]| ModelScript {
         refuses: refuses.iter().map(|field| (*field).to_owned()).collect(),
         ..ModelScript::default()

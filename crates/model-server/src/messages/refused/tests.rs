@@ -1,4 +1,4 @@
-//! Requests that the vendor refuses, and its words. The words are those of its own answers.
+//! Requests that the vendor refuses. The messages are those of its own responses.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn body(messages: Value) -> Value {
     json!({ "model": "m", "max_tokens": 1, "stream": true, "messages": messages })
 }
 
-/// The status and the words.
+/// The status and the message.
 fn refused(request: &ReceivedRequest, script: &ModelScript) -> Option<(u16, String, String)> {
     let error = why(request, script)?;
     Some((error.status, error.name().to_owned(), error.message().to_owned()))
@@ -48,7 +48,7 @@ fn result(id: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_in_order_is_accepted() {
+fn a_valid_conversation_is_accepted() {
     let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "s" });
     let in_order = json!([
         user(json!("hello")),
@@ -181,7 +181,7 @@ fn roles_take_turns_and_nothing_is_empty() {
 }
 
 #[test]
-fn headers_and_fields_that_are_needed_are_asked_for() {
+fn missing_required_headers_and_fields_are_refused() {
     let fine = body(json!([user(json!("a"))]));
     let keyed = ModelScript { key: Some("sk-other".into()), ..ModelScript::default() };
     let script = ModelScript::default();

@@ -90,7 +90,7 @@ impl Agent for CompletesTask {
             let answer = receiver.await.expect("it answers");
             *self.answered.lock().expect("no test panics with it") = Some(answer);
             let outcome = ProcessOutcome::Exited { code: 0, output: Output::default() };
-            TurnEnd { outcome, took: Duration::ZERO, said: None }
+            TurnEnd { outcome, took: Duration::ZERO, report: None }
         })
     }
 }

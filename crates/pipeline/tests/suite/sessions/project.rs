@@ -241,6 +241,6 @@ impl Agent for Answers {
         let answer = self.0.lock().expect("no panic while it was held").pop_front();
         std::fs::write(&turn.status_file, answer.expect("one is left")).expect("written");
         let outcome = ProcessOutcome::Exited { code: 0, output: Output::default() };
-        Box::pin(std::future::ready(TurnEnd { outcome, took: Duration::ZERO, said: None }))
+        Box::pin(std::future::ready(TurnEnd { outcome, took: Duration::ZERO, report: None }))
     }
 }

@@ -23,7 +23,7 @@ impl Agent for KeepsBlocks {
     fn run<'a>(&'a self, turn: &'a Turn, _ports: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
         self.prompts.lock().expect("no test panics with it").push(turn.prompt.clone());
         let outcome = ProcessOutcome::Exited { code: 0, output: Output::default() };
-        Box::pin(async { TurnEnd { outcome, took: Duration::ZERO, said: None } })
+        Box::pin(async { TurnEnd { outcome, took: Duration::ZERO, report: None } })
     }
 }
 

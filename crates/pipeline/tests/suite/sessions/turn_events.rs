@@ -38,7 +38,7 @@ impl AsksBeforeTools {
             true => ProcessOutcome::Interrupted { output },
             false => ProcessOutcome::Exited { code: 0, output },
         };
-        TurnEnd { outcome, took: Duration::ZERO, said: None }
+        TurnEnd { outcome, took: Duration::ZERO, report: None }
     }
 }
 
