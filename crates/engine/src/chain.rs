@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_named_from_where_it_begins() {
+    fn a_cycle_is_named_from_its_beginning() {
         let chain = Chain::default()
             .with(&name("session:start"), "outer", Path::new("a.yaml"))
             .with(&name("tool:pre_execute"), "a", Path::new("a.yaml"))
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_survives_the_environment_as_a_claim_and_nonsense_is_no_chain() {
+    fn a_chain_from_the_environment_is_a_claim_and_nonsense_is_an_empty_chain() {
         let chain = Chain::default().with(
             &name("session:start"),
             "id with \" > ] in it",

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_patterns_of_the_specifications_mean_what_they_say() {
+    fn the_patterns_of_the_specifications_match_as_specified() {
         for (glob, text, fits) in [
             ("tool:*", "tool:pre_execute", true),
             ("tool:*", "llm:pre_request", false),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn case_counts_where_it_is_asked_for() {
+    fn case_matters_only_on_request() {
         for (glob, text, fits) in [
             ("tool:*", "tool:error", true),
             ("TOOL:*", "tool:error", false),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_after_the_event_is_for_the_subject() {
+    fn the_rest_of_a_glob_after_the_event_matches_the_subject() {
         let left = Glob::new("tool:*:write").after("tool:pre_execute:");
         assert!(left.iter().any(|glob| glob.matches("write")));
         assert!(!left.iter().any(|glob| glob.matches("bash")));

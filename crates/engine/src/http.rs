@@ -304,7 +304,7 @@ mod tests {
 
     // Conformance: agent-pipelines-091
     #[test]
-    fn https_goes_anywhere_and_http_only_to_this_machine_unless_it_is_allowed() {
+    fn https_may_go_anywhere_and_http_only_to_this_machine_unless_allowed() {
         for fine in [
             "https://example.com/x",
             "http://localhost:9/x",

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compiled_before_it_is_asked_and_copies_share_it() {
+    fn an_expression_is_compiled_on_first_use_and_copies_share_it() {
         for text in ["mcp__.*", "^Ba+sh?$", "a{3}", r"\w+", "[a-z]+"] {
             let regex = read(text).unwrap();
             let copy = regex.clone();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_cannot_be_compiled_is_known_when_it_is_read() {
+    fn an_invalid_expression_is_found_when_it_is_read() {
         for text in [
             "(",
             "a)",

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_says_why() {
+    fn an_invalid_matcher_is_refused_with_the_reason() {
         let bad = Matcher::parse("/(/", SubjectOf::Tools).expect_err("unclosed");
         assert_eq!(bad, MatcherError::BadRegex { cause: "unclosed group".into() });
         assert_eq!(

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_match_no_event_is_named_with_the_nearest_name() {
+    fn a_pattern_that_matches_no_event_is_refused_with_the_nearest_name() {
         for (pattern, near) in [
             ("tool:pre_exec", Some("tool:pre_execute")),
             ("tool:pre_exekute:bash", Some("tool:pre_execute")),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn several_subjects_stand_behind_one_event_and_odd_ones_are_faults() {
+    fn an_event_may_have_several_subjects_and_odd_ones_are_faults() {
         let both = Pattern::parse("tool:pre_execute:bash|write").expect("valid");
         assert!(matches!(&both.points[0].subjects, Matcher::Named(names) if names.len() == 2));
         for odd in ["tool:pre_execute:/bash/", "tool:pre_execute:^bash$", "PreToolUse:mcp__.*"] {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_where_there_is_none_can_never_match() {
+    fn a_subject_for_an_event_without_one_never_matches() {
         for pattern in ["user:interrupt:x", "tool:pre_execute:"] {
             assert!(matches!(
                 Pattern::parse(pattern).expect_err("no subject"),

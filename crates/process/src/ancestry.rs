@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_cleared_its_environment_is_below_those_that_did_not() {
+    fn a_process_that_cleared_its_environment_is_still_below_its_ancestors() {
         let (mut shell, inner) = shell("env -i sh -c 'echo $$; read line'; exit 0");
         let ancestry = Ancestry::of(inner);
         let us = at(std::process::id());

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_the_bound_everything_is_kept() {
+    fn output_up_to_the_limit_is_kept_completely() {
         let kept = captured(&[b"abc", b"def"], 6);
         assert_eq!(kept, Captured::whole("abcdef"));
         assert_eq!(kept.bytes(), Some(b"abcdef".as_slice()));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_the_cut_goes_through_is_left_out_whole() {
+    fn a_character_at_the_cut_is_left_out_completely() {
         let kept = captured(&["aé……éz".as_bytes()], 6);
         assert_eq!(kept.text(), "aé\n[… 6 bytes left out …]\néz");
         let kept = captured(&["é……é".as_bytes()], 6);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leader_whose_start_is_under_way_is_not_taken_for_an_orphan() {
+    fn a_leader_that_is_being_started_is_not_mistaken_for_an_orphan() {
         let mut child = Command::new("/bin/sleep").arg("1000").process_group(0).spawn().unwrap();
         let newborn = crate::process_table::process(child.id()).unwrap();
         child.kill().unwrap();

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_stay_whole_wherever_a_read_ends() {
+    fn characters_stay_complete_however_the_reads_split_them() {
         let bytes = "n\u{e9} \u{2013} ende \u{1f600}".as_bytes();
         for at in 0..=bytes.len() {
             let mut chunks = Utf8Chunks::default();

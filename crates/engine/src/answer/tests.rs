@@ -53,7 +53,7 @@ fn every_decision_word_means_allow_ask_or_deny() {
 }
 
 #[test]
-fn every_field_of_ours_is_read() {
+fn every_native_field_is_read() {
     let stdout = json!({
         "decision": "deny", "reason": "why", "feedback": "do this",
         "continue": false, "stopReason": "enough", "systemMessage": "for the user",
@@ -248,7 +248,7 @@ fn an_answer_for_another_event_is_broken() {
 }
 
 #[test]
-fn a_wrong_word_or_type_is_broken_and_says_which() {
+fn a_wrong_word_or_type_makes_the_answer_invalid_and_is_named() {
     let in_specific = "`hookSpecificOutput.";
     let table = [
         (
@@ -323,7 +323,7 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
 }
 
 #[test]
-fn what_is_not_meant_for_us_is_nothing() {
+fn output_that_is_not_meant_for_us_is_ignored() {
     expect(&[
         ("", AnswerReading::Nothing),
         (" \n\t", AnswerReading::Nothing),
@@ -422,7 +422,7 @@ fn several_answers_become_one() {
 }
 
 #[test]
-fn what_restricts_among_text_but_has_a_field_wrong_is_broken() {
+fn a_restricting_object_among_text_with_a_wrong_field_is_invalid() {
     let why = broken("`reason` is `5`, expected text");
     expect(&[
         ("log\n{\"decision\": \"deny\", \"reason\": 5}", why.clone()),
@@ -448,7 +448,7 @@ fn what_restricts_among_text_but_has_a_field_wrong_is_broken() {
 }
 
 #[test]
-fn output_that_begins_like_an_object_and_is_none_is_broken() {
+fn output_that_begins_like_an_object_but_is_not_one_is_invalid() {
     let begins = "it begins with `{` but is not JSON:";
     let table = [
         ("{", "EOF while parsing an object at line 1 column 1"),
@@ -573,7 +573,7 @@ fn a_megabyte_of_openings_is_read_in_linear_time() {
 }
 
 #[test]
-fn looking_for_objects_ends_after_too_many_bytes_in_vain() {
+fn the_search_for_objects_ends_after_too_many_failed_bytes() {
     let padding = "\"x\",\n".repeat((1 << 20) / 5);
     let nested = "{\"a\":[\n".repeat(60);
     let some_context = "{\"additionalContext\":\"x\"}";
@@ -613,7 +613,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_what_looks_like_json_never_panics(
+    fn reading_text_like_json_never_panics(
         stdout in r#"([{}\[\]":,\n \u{feff}\x00é]|"decision"|"deny"|"async"|true|-1e9){0,40}"#
     ) {
         let _ = read_here(&stdout);
@@ -659,7 +659,7 @@ fn a_deny_that_the_attacked_value_has_spoilt_is_broken_and_does_not_pass() {
 }
 
 #[test]
-fn a_deny_is_found_behind_the_value_that_spoilt_it_and_logs_raise_no_alarm() {
+fn a_deny_is_found_after_the_value_that_broke_it_and_logs_raise_no_alarm() {
     let event = EventName::resolve("tool:pre_execute").unwrap();
     for text in [
         "{\"reason\":\"x\n{}\nsudo\",\"decision\":\"deny\"}",
@@ -683,7 +683,7 @@ fn a_deny_is_found_behind_the_value_that_spoilt_it_and_logs_raise_no_alarm() {
 }
 
 #[test]
-fn a_deny_counts_behind_whatever_people_do_not_see() {
+fn a_deny_counts_after_invisible_characters() {
     let event = EventName::resolve("tool:pre_execute").unwrap();
     for before in [
         "log\n\u{1b}[0m",

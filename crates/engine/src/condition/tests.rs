@@ -70,7 +70,7 @@ fn fault(text: &str) -> Result<(), ConditionError> {
 
 // Conformance: agent-pipelines-055, agent-pipelines-056, agent-pipelines-057, agent-pipelines-058
 #[test]
-fn every_example_of_the_specification_means_what_it_says() {
+fn every_example_of_the_specification_evaluates_as_specified() {
     expect(
         json!({ "ITERATION": 10, "STAGE": "plan", "LAST_DECISION": "stop" }),
         &[
@@ -105,7 +105,7 @@ fn every_example_of_the_specification_means_what_it_says() {
 }
 
 #[test]
-fn what_reads_as_a_number_compares_as_a_number() {
+fn a_text_that_reads_as_a_number_compares_as_a_number() {
     for ten in [json!(10), json!("10"), json!("10.0"), json!(10.0), json!(" 10\n")] {
         expect(
             json!({ "ITERATION": ten }),
@@ -255,7 +255,7 @@ fn in_looks_for_an_item_of_a_list_an_array_or_lines() {
 }
 
 #[test]
-fn what_has_no_items_is_no_list() {
+fn a_value_without_items_is_not_a_list() {
     for (value, shown) in [(json!(5), "5"), (json!(true), "true"), (json!({ "a": 1 }), "{\"a\":1}")]
     {
         assert_eq!(
@@ -344,7 +344,7 @@ fn numbers_are_calculated_exactly_while_they_fit() {
 }
 
 #[test]
-fn calculating_with_what_is_no_number_fails() {
+fn arithmetic_with_a_value_that_is_not_a_number_fails() {
     let table = [
         ("'a' % 2 == 0", "%", None, "a"),
         ("1 + '' == 1", "+", None, ""),
@@ -388,7 +388,7 @@ fn an_error_names_the_variable_and_shortens_its_value() {
 }
 
 #[test]
-fn operators_hold_as_tightly_as_the_table_says() {
+fn operators_have_the_precedence_of_the_table() {
     expect(
         json!({ "X": 5 }),
         &[
@@ -457,7 +457,7 @@ fn the_variables_of_a_condition_are_each_listed_once() {
 }
 
 #[test]
-fn a_fault_says_what_was_expected_and_where() {
+fn a_fault_names_what_was_expected_and_its_place() {
     let chain = "`&&`, `||` or parentheses between two comparisons";
     let table = [
         ("$STAGE == 'plan'", "`${STAGE}`", "$STAGE", 0..6),
@@ -538,7 +538,7 @@ fn every_fault_has_a_message_and_a_place() {
 }
 
 #[test]
-fn nesting_is_bounded_whatever_opens_it() {
+fn nesting_is_bounded_for_every_kind_of_nesting() {
     for opening in ["(", "[", "!", "-", "(!", "1 + (", "true && ![("] {
         let text = opening.repeat(CONDITION_BYTES_MAX / opening.len());
         assert!(matches!(fault(&text), Err(ConditionError::TooDeep { .. })), "{opening}");
@@ -596,7 +596,7 @@ proptest! {
     }
 
     #[test]
-    fn parsing_what_looks_like_a_condition_never_panics(
+    fn parsing_text_like_a_condition_never_panics(
         text in r#"(\$\{X[.}]?|[-()\[\]!&|=<>'"\\,.+*/% 0-9aé]| in | matches | contains |true){0,40}"#
     ) {
         let _ = parse(&text);
@@ -624,7 +624,7 @@ proptest! {
     }
 
     #[test]
-    fn evaluating_never_panics_and_does_not_depend_on_who_owns_the_values(
+    fn evaluating_never_panics_and_is_the_same_for_owned_and_borrowed_values(
         which in 0..VALID.len(), x in any_value(), y in any_value()
     ) {
         let condition = parse(VALID[which]).unwrap();

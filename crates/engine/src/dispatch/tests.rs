@@ -479,7 +479,7 @@ fn awaited_hooks_run_one_by_one_in_order_and_the_others_start_and_go_on() {
 }
 
 #[test]
-fn a_report_tells_everything_about_a_run() {
+fn a_report_describes_the_whole_run() {
     let machine = Firing::at(GUARD, "id: a, command: x, on_failure: retry, retries: 1")
         .play([("a", vec![exited(1, "one", "").into(), exited(2, "out", "no\n").into()])]);
     assert_eq!(
@@ -565,7 +565,7 @@ fn disabled_unmet_done_and_skipped_hooks_are_passed_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_hook_with_once_runs_once_in_a_session_however_it_ends() {
+async fn a_hook_with_once_runs_once_per_session_even_if_it_fails() {
     let memory = InMemoryMemory::default();
     let entries = "id: a, command: x, once: true, on_failure: continue";
     let first = fire_in(&memory, Firing::at(GUARD, entries), [("a", vec![exit(1).into()])]).await;
@@ -605,7 +605,7 @@ fn a_condition_that_fails_is_a_failed_hook_and_blocks_at_a_guard() {
 }
 
 #[test]
-fn a_condition_that_fails_goes_through_on_failure_and_is_not_tried_again() {
+fn a_failed_condition_is_handled_by_on_failure_and_not_retried() {
     let fails = "command: x, when: \"${ITERATION} + 1 > 1\"";
     let cause = "cannot start: its condition `${ITERATION} + 1 > 1` cannot be evaluated: `+` needs a number but \
                  `${ITERATION}` is empty";
@@ -692,7 +692,7 @@ fn a_hook_that_went_async_leaves_the_last_hook_status_as_it_was() {
 }
 
 #[test]
-fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
+fn an_answer_before_a_hook_goes_async_counts_and_its_end_does_not() {
     let entries = "id: a, command: x
                    id: b, command: x";
     for (answer, ends_with) in [
@@ -724,7 +724,7 @@ fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
 // Failures.
 
 #[test]
-fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_fix_it() {
+fn a_failed_guard_blocks_with_a_reason_that_names_it_and_the_fix() {
     for (outcome, how) in [
         (exit(1), "exit code 1"),
         (exit(126), "cannot start: exit code 126 (not executable)"),
@@ -778,7 +778,7 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_fix_it() {
 }
 
 #[test]
-fn what_a_failure_leads_to_depends_on_the_event_unless_it_is_written() {
+fn the_effect_of_a_failure_depends_on_the_event_unless_configured() {
     let sentence = "hook a failed (exit code 1); make it exit with 0, or set on_failure: continue";
     let plain = "hook a failed (exit code 1)";
     let go_on = Decision::default;
@@ -820,7 +820,7 @@ fn a_failure_that_is_passed_over_lets_the_next_hook_run() {
 }
 
 #[test]
-fn a_failure_that_blocks_beside_a_result_adds_its_reason() {
+fn a_blocking_failure_after_a_result_adds_its_reason() {
     let machine = Firing::at(RESULT, "id: a, command: x, on_failure: block")
         .play([("a", vec![exit(1).into()])]);
     let told = with_contexts(&["hook a failed (exit code 1)"]);
@@ -847,7 +847,7 @@ fn a_hook_does_not_start_the_session_again_that_it_has_started() {
 
 // Conformance: agent-pipelines-034
 #[test]
-fn a_send_is_tried_again_whatever_on_failure_says_and_its_delay_doubles() {
+fn a_send_is_retried_with_any_on_failure_and_its_delay_doubles() {
     let busy = || responded(503, None).into();
     let machine = Firing::at(OBSERVED, "id: a, url: 'https://x', on_failure: abort")
         .play([("a", vec![busy(), busy(), busy(), busy()])]);
@@ -883,7 +883,7 @@ fn a_receiver_may_ask_for_more_time_within_a_bound() {
 }
 
 #[test]
-fn delays_differ_between_firings_and_are_never_shorter_than_what_was_asked_for() {
+fn delays_differ_between_firings_and_are_never_shorter_than_requested() {
     let delay_with = |chance: u64| {
         let mut firing = Firing::at(OBSERVED, "id: a, url: 'https://x', retry_delay: 8s");
         firing.given.chance = chance;
@@ -909,7 +909,7 @@ fn a_send_that_cannot_succeed_is_not_tried_again() {
 
 // Conformance: agent-pipelines-038
 #[test]
-fn a_persons_no_does_what_on_reject_says() {
+fn a_rejection_by_a_person_is_handled_by_on_reject() {
     let proceed = Decision::default;
     for (event, more, expected) in [
         (OBSERVED, "", aborted("rejected by ann")),
@@ -928,7 +928,7 @@ fn a_persons_no_does_what_on_reject_says() {
 }
 
 #[test]
-fn a_persons_yes_at_a_permission_prompt_is_an_allow_and_elsewhere_it_only_goes_on() {
+fn a_persons_approval_allows_at_a_permission_prompt_and_elsewhere_only_continues() {
     let allowed = Decision {
         verdict: Verdict::Allow { reason: None, rewritten_input: None },
         ..Decision::default()
@@ -950,7 +950,7 @@ fn a_persons_yes_at_a_permission_prompt_is_an_allow_and_elsewhere_it_only_goes_o
 }
 
 #[test]
-fn an_unanswered_question_does_what_on_timeout_says_and_is_not_repeated() {
+fn an_unanswered_question_is_handled_by_on_timeout_and_not_repeated() {
     let (proceed, reason) = (Decision::default, "no answer within 60 s");
     for (event, more, expected) in [
         (OBSERVED, "", aborted(reason)),
@@ -972,7 +972,7 @@ fn an_unanswered_question_does_what_on_timeout_says_and_is_not_repeated() {
 
 // Conformance: agent-pipelines-036
 #[test]
-fn what_a_person_answered_is_there_for_later_hooks_and_events() {
+fn a_persons_answer_is_available_to_later_hooks_and_events() {
     let machine = Firing::at(
         OBSERVED,
         "id: a, url: 'https://x', await: true
@@ -1052,7 +1052,7 @@ fn a_report_counts_the_delays_between_attempts() {
 }
 
 #[test]
-fn exhausted_attempts_lead_to_on_exhausted_or_to_what_the_event_does_by_default() {
+fn exhausted_attempts_are_handled_by_on_exhausted_or_the_events_default() {
     let plain = "hook a failed in 2 attempts (exit code 1)";
     let sentence = format!("{plain}; make it exit with 0, or set on_failure: continue");
     for (event, exhausted, expected) in [
@@ -1174,7 +1174,7 @@ fn abort_ends_the_list_and_its_observers_too() {
 }
 
 #[test]
-fn after_an_abort_nothing_is_tried_again_in_the_background() {
+fn after_an_abort_no_background_hook_is_retried() {
     let entries = "id: a, command: x, await: false, on_failure: retry
                    id: b, command: x, on_failure: abort";
     // It sleeps when the abort comes.
@@ -1310,7 +1310,7 @@ fn the_last_rewritten_input_in_configuration_order_wins() {
 }
 
 #[test]
-fn contexts_messages_and_piped_output_keep_configuration_order_whatever_ends_first() {
+fn contexts_messages_and_piped_output_keep_configuration_order() {
     let says = |word: &str| {
         answers(json!({ "additionalContext": word, "systemMessage": format!("m{word}") }))
     };
@@ -1429,7 +1429,7 @@ fn of_hooks_that_are_the_same_only_the_strictest_runs() {
 }
 
 #[test]
-fn where_a_dialects_first_decision_counts_a_later_one_does_not() {
+fn if_a_dialects_first_decision_counts_later_ones_do_not() {
     static FIRST: Policy = Policy {
         dialect: "first",
         order: Order::AtOnce,
@@ -1538,7 +1538,7 @@ fn the_first_abort_of_a_group_is_named_to_the_hooks_after_it() {
 // Hooks that move to the background, and hooks that are not awaited.
 
 #[test]
-fn a_hook_that_goes_async_lets_the_decision_go_on_and_is_reported_as_started() {
+fn a_hook_that_goes_async_does_not_delay_the_decision_and_is_reported_as_started() {
     let mut machine = Firing::at(
         GUARD,
         "id: a, command: x
@@ -1582,7 +1582,7 @@ fn a_background_hook_has_ended_once_and_not_while_it_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_an_async_hook_says_late_is_handed_out_once_with_the_next_decision() {
+async fn a_late_answer_of_an_async_hook_is_delivered_once_with_the_next_decision() {
     let memory = InMemoryMemory::default();
     let late = answers(json!({
         "additionalContext": ["c1", "c2"],
@@ -1676,7 +1676,7 @@ fn an_async_hook_that_ends_before_the_decision_still_decides_nothing() {
 }
 
 #[test]
-fn what_an_async_hook_says_before_the_decision_is_said_once() {
+fn an_async_hooks_answer_before_the_decision_is_delivered_once() {
     let mut machine = Firing::at(
         GUARD,
         "id: a, command: x
@@ -1729,7 +1729,7 @@ fn the_answer_of_a_hook_that_is_not_awaited_decides_nothing() {
 // Answers at the different events.
 
 #[test]
-fn a_block_where_nothing_can_be_blocked_is_a_failure_of_that_hook() {
+fn a_block_of_an_event_that_cannot_be_blocked_is_a_failure_of_the_hook() {
     for (outcome, how) in [
         (blocks("no"), "exit code 2, but nothing can be blocked at iteration:complete: no"),
         (
@@ -1754,7 +1754,7 @@ fn a_block_where_nothing_can_be_blocked_is_a_failure_of_that_hook() {
 }
 
 #[test]
-fn a_block_beside_a_result_adds_its_reason_and_blocks_nothing() {
+fn a_block_after_a_result_adds_its_reason_and_blocks_nothing() {
     let machine = Firing::at(
         RESULT,
         "id: a, command: x
@@ -1870,7 +1870,7 @@ fn output_that_is_to_be_suppressed_is_in_no_report_and_not_piped() {
 }
 
 #[test]
-fn piped_output_is_the_text_of_a_success_and_a_failure_says_first_what_failed() {
+fn piped_output_is_the_text_of_a_success_and_a_failure_begins_with_what_failed() {
     let machine = Firing::at(
         OBSERVED,
         "id: a, command: x, pipe_output: true
@@ -1895,7 +1895,7 @@ fn piped_output_is_the_text_of_a_success_and_a_failure_says_first_what_failed() 
 }
 
 #[test]
-fn what_the_agent_is_told_must_reach_it_if_a_hook_that_says_it_did_not_succeed() {
+fn a_message_to_the_agent_must_reach_it_if_its_hook_failed() {
     let says = || answers(json!({ "additionalContext": "c" }));
     for (hook, end, must_reach) in [
         ("pipe_output: true", exited(0, "12 passed", ""), false),
@@ -1986,7 +1986,7 @@ fn events_are_fired_at_most_4_deep() {
 // Hosts.
 
 #[test]
-fn a_hook_that_names_its_host_is_passed_where_another_one_fired_the_event() {
+fn a_hook_that_names_its_host_is_passed_over_if_another_host_fired_the_event() {
     for (host, runs) in [("run", true), ("another", false), ("", false)] {
         let machine = Firing::at(GUARD, "id: a, command: x, host: run")
             .data(json!({ "host": host }))
@@ -2080,7 +2080,7 @@ async fn blocked_stops_are_counted_for_each_agent_and_only_its_own_work_starts_a
 }
 
 #[test]
-fn a_block_of_a_stop_after_an_interrupt_or_an_error_is_ignored_and_said() {
+fn a_block_of_a_stop_after_an_interrupt_or_an_error_is_ignored_and_reported() {
     for why in ["interrupted", "error"] {
         let machine = Firing::at(STOP, "id: a, command: x")
             .data(json!({ "reason": why }))
@@ -2104,7 +2104,7 @@ fn a_block_of_a_stop_after_an_interrupt_or_an_error_is_ignored_and_said() {
 
 // Conformance: claude-code-040
 #[test]
-fn continue_true_at_a_stop_is_no_answer() {
+fn continue_true_at_a_stop_does_not_count_as_an_answer() {
     let machine = Firing::at(STOP, "id: a, command: x")
         .play([("a", vec![answers(json!({ "continue": true })).into()])]);
     assert_eq!(machine.decided(), Decision::default());
@@ -2185,7 +2185,7 @@ fn an_interrupt_ends_the_sleep_between_attempts() {
 }
 
 #[test]
-fn after_an_interrupt_nothing_is_tried_again_however_it_ends() {
+fn after_an_interrupt_nothing_is_retried() {
     // With `await: false` the decision was made before the interrupt.
     for awaits in [true, false] {
         let entry = format!("id: a, command: x, await: {awaits}, on_failure: retry");
@@ -2200,7 +2200,7 @@ fn after_an_interrupt_nothing_is_tried_again_however_it_ends() {
 // Invalid entries.
 
 #[test]
-fn an_entry_that_cannot_be_read_blocks_where_it_can_and_observers_still_start() {
+fn an_invalid_entry_blocks_if_the_event_can_be_blocked_and_observers_still_start() {
     for event in [GUARD, STOP] {
         let machine = Firing::at(
             event,
@@ -2258,7 +2258,7 @@ fn hooks_that_nothing_waits_for_are_judged_here_and_handed_over() {
 }
 
 #[test]
-fn what_only_observes_a_denied_call_is_handed_over_too() {
+fn an_observer_of_a_denied_call_is_handed_over_too() {
     let machine = Firing::at(
         GUARD,
         "id: a, command: x

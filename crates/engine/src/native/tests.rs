@@ -113,7 +113,7 @@ fn exit_0_without_an_answer_is_success_everywhere() {
 }
 
 #[test]
-fn exit_2_blocks_where_something_can_be_blocked_and_standard_error_is_the_reason() {
+fn exit_2_blocks_if_the_event_can_be_blocked_and_standard_error_is_the_reason() {
     for name in [GUARD, STOP, RESULT] {
         assert_eq!(
             meaning(name, &exited(2, "checking…\n", " sudo is\nnot allowed \n")),
@@ -129,7 +129,7 @@ fn exit_2_blocks_where_something_can_be_blocked_and_standard_error_is_the_reason
 }
 
 #[test]
-fn exit_2_where_nothing_can_be_blocked_is_a_failure() {
+fn exit_2_at_an_event_that_cannot_be_blocked_is_a_failure() {
     assert_eq!(
         meaning(OBSERVED, &exited(2, "", "no such file\n")),
         failed("exit code 2, but nothing can be blocked at iteration:complete: no such file")
@@ -137,7 +137,7 @@ fn exit_2_where_nothing_can_be_blocked_is_a_failure() {
 }
 
 #[test]
-fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_without_retry() {
+fn a_json_deny_at_an_event_that_cannot_be_blocked_is_a_failure_without_retry() {
     for (code, stdout) in [
         (0, r#"{"decision": "deny", "reason": "no"}"#),
         (1, r#"{"decision": "block", "reason": "no"}"#),
@@ -150,7 +150,7 @@ fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_without_retry() {
 }
 
 #[test]
-fn a_json_deny_counts_whatever_the_exit_code() {
+fn a_json_deny_counts_with_every_exit_code() {
     for code in [0, 1, 2, 126, 127] {
         assert_eq!(
             meaning(GUARD, &exited(code, r#"{"decision": "deny", "reason": "no"}"#, "")),
@@ -314,7 +314,7 @@ fn broken_json_is_a_failure_at_exit_0() {
 }
 
 #[test]
-fn broken_json_beside_another_exit_code_leaves_the_exit_code_to_speak() {
+fn with_invalid_json_a_failing_exit_code_decides() {
     assert_eq!(meaning(GUARD, &exited(2, "{oops", "no")), denied("no"));
     assert_eq!(meaning(GUARD, &exited(1, "{oops", "")), failed("exit code 1"));
 }
@@ -345,7 +345,7 @@ fn held_output_with_an_answer_counts() {
 }
 
 #[test]
-fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
+fn a_process_that_does_not_end_by_itself_is_a_failure_with_a_reason() {
     let output = printed("", "waiting\n");
     for name in [GUARD, OBSERVED] {
         assert_eq!(
@@ -382,7 +382,7 @@ fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
 }
 
 #[test]
-fn a_timeout_has_its_own_status_and_says_after_how_long() {
+fn a_timeout_has_its_own_status_and_names_its_length() {
     for (after_ms, said) in [(300_000, "300 s"), (1_000, "1 s"), (1_500, "1.5 s"), (500, "500 ms")]
     {
         assert_eq!(
@@ -447,7 +447,7 @@ fn an_action_without_a_process_answers_directly() {
 }
 
 #[test]
-fn what_an_action_says_of_itself_counts_and_what_its_programs_print_is_no_answer() {
+fn an_actions_own_result_counts_and_the_output_of_its_programs_is_not_an_answer() {
     let output = printed(r#"{"decision": "deny", "reason": "no"}"#, "");
     let heard = Answer { additional_context: vec!["c".into()], ..Answer::default() };
     let said = || Box::new(Answer { stop: true, ..heard.clone() });
@@ -477,7 +477,7 @@ fn what_an_action_says_of_itself_counts_and_what_its_programs_print_is_no_answer
 }
 
 #[test]
-fn what_the_agent_is_shown_of_a_success_is_its_output() {
+fn the_agent_sees_the_output_of_a_success() {
     for (stdout, stderr, shown) in [
         ("12 passed\n", "", "12 passed\n"),
         ("12 passed", "one warning", "12 passed\none warning"),
@@ -491,7 +491,7 @@ fn what_the_agent_is_shown_of_a_success_is_its_output() {
 }
 
 #[test]
-fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
+fn the_agents_view_of_a_failure_begins_with_what_failed_and_how() {
     let outcome = exited(1, "11 passed\n", "1 failed\n");
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_journal_keeps_what_it_is_given_in_order() {
+    async fn a_journal_keeps_its_events_in_order() {
         let journal = InMemoryJournal::default();
         for firing in 0..3 {
             let event = RunEvent {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_three_digits_behind_the_second_whatever_they_are() {
+    fn a_time_always_has_three_digits_after_the_second() {
         for (nanoseconds, text) in [
             (0, "2026-01-02T03:04:05.000Z"),
             (7_000_000, "2026-01-02T03:04:05.007Z"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pipelines_firings_and_clocks_do_what_they_are_told() {
+    async fn scripted_pipelines_firings_and_clocks_follow_their_script() {
         let pipelines = InMemoryPipelines::default();
         pipelines.add("review", json!({ "status": "ok" }));
         let ended = pipelines.start(sample_child("review")).await.expect("it is known");

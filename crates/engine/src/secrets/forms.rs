@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_in_which_programs_write_it_is_there() {
+    fn every_form_in_which_programs_write_a_secret_is_included() {
         let forms = forms("a\"b/c é\\!");
         for written in [
             "a\"b/c é\\!",

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_hidden_wherever_a_read_ends() {
+    fn secrets_are_redacted_however_the_reads_split_them() {
         let redaction =
             redaction(&[("A", "hunter22"), ("B", "hunter2222/x y"), ("C", "aabaabaac")]);
         let text = "a hunter22 hunter2222/x y hunter2222%2Fx%20y aaabaabaabaac hunter2";
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_like_a_secret_is_let_out_as_soon_as_it_is_none() {
+    fn text_that_begins_like_a_secret_is_released_once_it_differs() {
         let mut stream = RedactedStream::new(redaction(&[("A", "hunter22")]));
         let mut out = Vec::new();
         stream.push(b"x hunter", &mut out);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn in_json_every_text_and_key_is_looked_at_and_none_is_lost() {
+    fn in_json_every_text_and_key_is_redacted_and_none_is_lost() {
         let redaction = redaction(&[("A", "hunter22"), ("B", "\"quoted\"")]);
         let mut value = serde_json::json!({
             "hunter22": ["hunter22", 1], "x hunter22": { "k": "\"quoted\"" }, "[secret A]": null

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_where_the_shell_would_evaluate_its_value_is_refused() {
+    fn a_path_whose_value_the_shell_would_evaluate_is_refused() {
         for text in [
             "if (( ${TOOL_INPUT.n} > 3 )); then exit 2; fi",
             "x=$(( ${TOOL_INPUT.n} + 1 ))",

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_text_whatever_it_holds() {
+    fn a_value_stays_one_text_with_any_content() {
         let hostile = "\"}], \"admin\": true, \\ ${TOKEN} \n";
         let body = json!({
             "text": "Failed: ${ERROR}", "n": 3, "${ERROR}": [{ "x": "${ERROR}${STAGE}" }, null],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_holds_no_secret_and_reads_back() {
+    fn stored_templates_contain_no_secret_and_can_be_read_back() {
         let filled = filled(&json!(["${TOKEN} ${ERROR}", { "a": ["b"] }]), json!({ "error": "e" }));
         let filled = filled.expect("all names are known");
         let line = serde_json::to_string(&filled).expect("plain data");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_is_what_was_written() {
+    fn the_source_is_the_authors_text() {
         let body = json!({ "a": ["${ERROR}", 1, { "b": "c" }] });
         assert_eq!(JsonTemplate::new(&body).source(), body);
         assert_eq!(JsonTemplate::new(&body).names(), ["ERROR"]);

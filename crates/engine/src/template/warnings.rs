@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_left_in_peace() {
+    fn a_correct_command_has_no_warning() {
         for text in [
             "echo \"$ERROR\" \"${ERROR}\" ${#ERROR} ${ERROR:+x} $ITERATION $HOME $PWD $1 $# $$ $?",
             "(( ITERATION % 5 == 0 )) && echo \"$(( ITERATION + 1 ))\"",

@@ -38,7 +38,7 @@ fn is_forbidden(name: &str) -> bool {
 }
 
 #[test]
-fn no_variable_of_ours_can_steer_the_shell() {
+fn none_of_our_variables_can_control_the_shell() {
     for name in names() {
         assert!(!is_forbidden(name), "{name}");
         assert!(!is_forbidden(&format!("{PREFIX}{name}")), "{PREFIX}{name}");
@@ -101,7 +101,7 @@ fn every_variable_exists_also_with_the_prefix() {
 
 // Conformance: agent-pipelines-060
 #[test]
-fn variables_of_agent_pipelines_are_empty_where_they_have_no_value() {
+fn variables_of_agent_pipelines_without_a_value_are_empty() {
     let event = event("session:start", json!({}));
     let child = child(&event, &environment(&[("STAGE", "prod"), ("MODEL", "x")]), "true");
     assert_eq!(get(&child, "STAGE").as_deref(), Some(""), "the host's own STAGE is another thing");
@@ -109,7 +109,7 @@ fn variables_of_agent_pipelines_are_empty_where_they_have_no_value() {
 }
 
 #[test]
-fn what_an_outer_hook_was_told_does_not_reach_an_inner_one() {
+fn an_inner_hook_does_not_inherit_the_variables_of_an_outer_one() {
     let outer = environment(&[
         ("TOOL_NAME", "bash"),
         ("HOOKWRIGHT_TOOL_NAME", "bash"),
@@ -125,7 +125,7 @@ fn what_an_outer_hook_was_told_does_not_reach_an_inner_one() {
 }
 
 #[test]
-fn lists_of_paths_stand_one_a_line_and_json_stays_json() {
+fn lists_of_paths_have_one_path_per_line_and_json_stays_json() {
     let event = event(
         "tool:pre_execute",
         json!({ "changed_files": ["a b.rs", "c.rs"], "tool_input": ["x", "y"], "success": true }),
@@ -150,7 +150,7 @@ fn a_path_reference_holds_exactly_the_value() {
 }
 
 #[test]
-fn a_path_goes_into_json_that_a_host_sent_as_text() {
+fn a_path_reaches_into_json_that_a_host_sent_as_text() {
     let event = event("tool:pre_execute", json!({ "tool_input": "{\"command\":\"ls\"}" }));
     let child = child(&event, &environment(&[]), "echo ${TOOL_INPUT.command}");
     assert_eq!(get(&child, "HOOKWRIGHT_REF_1").as_deref(), Some("ls"));
@@ -187,7 +187,7 @@ fn beyond_the_total_the_largest_go_first() {
 }
 
 #[test]
-fn what_the_author_sets_overrides_the_rest() {
+fn the_authors_env_overrides_everything_else() {
     let event = event("session:start", json!({ "source": "startup" }));
     let (carried, environment) = (Carried::default(), environment(&[("A", "host")]));
     let variables = Variables { event: &event, carried: &carried, environment: &environment };
@@ -217,7 +217,7 @@ fn the_json_on_standard_input_is_flat_and_a_superset_of_claudes() {
 }
 
 #[test]
-fn what_earlier_hooks_left_is_there_for_later_ones() {
+fn later_hooks_see_the_results_of_earlier_ones() {
     let event = event("session:start", json!({}));
     let environment = environment(&[("HOME", "/home/u")]);
     let carried = Carried {

@@ -41,7 +41,7 @@ hooks:
 
 // Conformance: claude-code-010
 #[tokio::test]
-async fn a_script_written_for_claude_code_works_as_it_is() {
+async fn a_script_written_for_claude_code_works_unchanged() {
     let host = Host::new("hooks: {PreToolUse: [{command: bash guard.sh, matcher: Bash}]}");
     host.write(
         "guard.sh",
@@ -70,7 +70,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn continue_false_ends_the_session_and_says_why() {
+async fn continue_false_ends_the_session_with_its_reason() {
     let host = Host::new(
         r#"hooks: {iteration:complete: [{await: true, command: "echo '{\"continue\": false, \"stopReason\": \"enough\"}'"}]}"#,
     );
@@ -80,7 +80,7 @@ async fn continue_false_ends_the_session_and_says_why() {
 
 // Conformance: claude-code-023, claude-code-024
 #[tokio::test]
-async fn an_async_answer_goes_on_in_the_background_and_is_not_started_twice() {
+async fn a_hook_that_goes_async_continues_in_the_background_and_is_not_started_twice() {
     let host = Host::new(
         r#"
 hooks:
@@ -109,7 +109,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn an_async_command_goes_on_as_long_as_it_said_itself() {
+async fn an_async_command_continues_for_the_time_that_it_requested() {
     let host = Host::new(
         r#"hooks: {Stop: [{command: "echo '{\"async\": true, \"asyncTimeout\": 0.05}'; exec sleep 1000"}]}"#,
     );
@@ -119,7 +119,7 @@ async fn an_async_command_goes_on_as_long_as_it_said_itself() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_not_finished_or_says_more_sends_no_guard_away() {
+async fn an_incomplete_or_longer_line_does_not_send_a_guard_to_the_background() {
     for line in [
         r#"printf '{"async":true}'; sleep 0.1; echo '{"decision":"deny"}'; exit 2"#,
         r#"echo '{"async":true,"command":"sudo"}'; exit 2"#,
@@ -131,7 +131,7 @@ async fn a_line_that_is_not_finished_or_says_more_sends_no_guard_away() {
 }
 
 #[tokio::test]
-async fn piped_output_carries_what_failed_and_how() {
+async fn piped_output_states_what_failed_and_how() {
     let host = Host::new(
         "hooks:
   iteration:complete:
@@ -188,7 +188,7 @@ async fn a_command_that_its_shell_cannot_read_blocks_nothing_on_purpose() {
 }
 
 #[tokio::test]
-async fn a_command_that_begins_with_a_dash_is_no_option_of_the_shell() {
+async fn a_command_that_begins_with_a_dash_is_not_read_as_an_option_of_the_shell() {
     let host = Host::new("hooks: {Stop: [{command: '-x'}]}");
     let fired = host.fire("Stop", json!({})).await;
     assert!(only(&fired).1.contains("127"), "{fired:?}");

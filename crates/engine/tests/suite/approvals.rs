@@ -70,7 +70,7 @@ fn gate(url: &str, more: &str) -> String {
 
 // Conformance: agent-pipelines-002, agent-pipelines-028, agent-pipelines-036, agent-pipelines-069
 #[tokio::test]
-async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
+async fn the_wait_with_its_question_is_stored_before_the_request_is_sent() {
     let mut receiver = Receiver::new([]).await;
     let asking = Asking::new(&gate(&receiver.url("/"), "callback_port: 0"));
     let data = json!({
@@ -154,7 +154,7 @@ async fn the_record_of_a_question_contains_no_secret() {
 }
 
 #[tokio::test]
-async fn a_question_whose_text_names_no_value_is_asked_in_its_own_words() {
+async fn a_question_without_values_is_asked_unchanged() {
     for (body, question) in [
         ("{text: Shall the work begin?}", "Shall the work begin?"),
         ("{text: Shall the work begin?, stage: '${STAGE}'}", "Shall the work begin?"),
@@ -177,7 +177,7 @@ async fn a_question_whose_text_names_no_value_is_asked_in_its_own_words() {
 
 // Conformance: agent-pipelines-038
 #[tokio::test]
-async fn words_go_on_or_reject_and_on_reject_says_what_that_means() {
+async fn words_approve_or_reject_and_on_reject_handles_a_rejection() {
     let rejected = || "not today".to_owned();
     for (action, on_reject, verdict, status) in [
         ("yes", "", None, Status::Success),
@@ -222,7 +222,7 @@ async fn at_a_point_that_can_block_a_person_decides_the_operation() {
 
 // Conformance: agent-pipelines-032, agent-pipelines-100
 #[tokio::test]
-async fn no_answer_in_time_does_what_on_timeout_says() {
+async fn a_missing_answer_is_handled_by_on_timeout() {
     let reason = || "no answer within 20 ms".to_owned();
     let proceed = Verdict::Proceed { rewritten_input: None };
     for (name, more, expected) in [
@@ -343,7 +343,7 @@ async fn an_interrupted_wait_is_resumed_and_no_person_is_asked_twice() {
 }
 
 #[tokio::test]
-async fn a_decision_that_came_while_nothing_ran_counts_once() {
+async fn a_decision_made_while_no_process_ran_counts_once() {
     let mut receiver = Receiver::new([]).await;
     let hooks = gate(&receiver.url("/"), "");
     let before = Asking::new(&hooks);
@@ -407,7 +407,7 @@ async fn a_request_that_was_stored_and_not_sent_is_sent_as_it_was_rendered() {
 }
 
 #[tokio::test]
-async fn what_a_person_answered_is_journalled_without_secrets() {
+async fn a_persons_answer_is_journalled_without_secrets() {
     let receiver = Receiver::new([]).await;
     let asking = Asking::new(&gate(&receiver.url("/"), ""));
     let answer = json!({ "action": "ok", "message": "use hunter22-hunter22" });

@@ -72,7 +72,7 @@ hooks:
 
 // Conformance: claude-code-012
 #[tokio::test]
-async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered() {
+async fn an_interrupt_ends_all_hooks_and_blocks_if_a_guard_had_not_answered() {
     let host = Host::new(
         "hooks:
   tool:pre_execute:
@@ -128,7 +128,7 @@ async fn settles_with_the_hook(host: &Host) -> bool {
 }
 
 #[tokio::test]
-async fn settling_again_after_giving_up_still_waits_for_what_runs() {
+async fn settling_again_after_giving_up_still_waits_for_running_hooks() {
     let waits = wait_for("go");
     let host = Host::new(&format!(
         "hooks: {{session:start: [{{id: slow, command: 'touch running; {waits} && touch done'}}]}}"
@@ -142,7 +142,7 @@ async fn settling_again_after_giving_up_still_waits_for_what_runs() {
 }
 
 #[tokio::test]
-async fn what_a_dropped_firing_had_started_in_the_background_is_tracked_to_its_end() {
+async fn background_hooks_of_a_dropped_firing_are_tracked_to_their_end() {
     let waits = wait_for("go");
     let host = Host::new(&format!(
         "hooks:

@@ -25,7 +25,7 @@ async fn fire_in_session(engine: &Engine, name: &str, data: Value) -> Fired {
 
 // Conformance: claude-code-025
 #[tokio::test]
-async fn a_callback_that_goes_async_is_not_waited_for_and_its_answer_comes_late() {
+async fn a_callback_that_goes_async_is_not_awaited_and_answers_late() {
     let gate = Arc::new(Semaphore::new(0));
     let opened = Arc::clone(&gate);
     let hook = Hook::on("tool:pre_execute", move |call: Call| {
@@ -55,7 +55,7 @@ async fn a_callback_that_goes_async_is_not_waited_for_and_its_answer_comes_late(
 }
 
 #[tokio::test]
-async fn a_callback_that_answers_now_and_goes_on_has_answered() {
+async fn a_callback_that_answers_early_and_continues_has_answered() {
     let gate = Arc::new(Semaphore::new(0));
     let opened = Arc::clone(&gate);
     let notes = Notes::default();
@@ -81,7 +81,7 @@ async fn a_callback_that_answers_now_and_goes_on_has_answered() {
 }
 
 #[tokio::test]
-async fn what_a_callback_asks_for_in_its_last_step_counts() {
+async fn a_request_in_a_callbacks_last_step_counts() {
     let hook = Hook::on("tool:pre_execute", |call: Call| async move {
         call.answer_now(Answer::deny("no"), None);
         Ok(Answer::allow())
@@ -93,7 +93,7 @@ async fn what_a_callback_asks_for_in_its_last_step_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_in_the_background_has_the_time_that_it_asked_for() {
+async fn a_background_callback_has_the_time_that_it_requested() {
     for (asked, time) in [(Some(Duration::from_secs(90)), 90_000), (None, 30_000)] {
         assert_eq!(ASYNC_TIMEOUT, Duration::from_secs(30));
         let hook = Hook::on("tool:pre_execute", move |call: Call| async move {

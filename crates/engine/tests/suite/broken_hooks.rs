@@ -12,7 +12,7 @@ async fn guard(entry: &str) -> (Status, String, serde_json::Value) {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_broken_in_any_way_blocks_and_says_how_to_fix_it() {
+async fn a_guard_that_is_broken_in_any_way_blocks_and_names_the_fix() {
     for (entry, status, said) in [
         ("{command: exit 1}", Status::Failed, "exit code 1"),
         ("{command: ./missing.sh}", Status::Failed, "cannot start: exit code 127"),
@@ -62,7 +62,7 @@ async fn at_a_stop_a_broken_hook_does_not_trap_the_agent() {
 }
 
 #[tokio::test]
-async fn what_was_printed_before_a_timeout_is_kept() {
+async fn output_before_a_timeout_is_kept() {
     // A busy machine needs longer until the command has printed; only then is there output to keep.
     for timeout in (0..8).map(|doubled| 200 << doubled) {
         let host = Host::new(&format!(

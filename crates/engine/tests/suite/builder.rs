@@ -14,7 +14,7 @@ use crate::program::{engine, fire};
 use crate::support::{event, proceed};
 
 #[tokio::test]
-async fn lists_and_explanations_show_callbacks_with_the_line_they_stand_in() {
+async fn lists_and_explanations_show_callbacks_with_their_lines() {
     async fn rule(_: Call) -> Result<Answer, CallbackFailure> {
         Ok(Answer::default())
     }
@@ -78,7 +78,7 @@ fn hooks_without_an_id_are_numbered_by_event() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_with_its_place_before_anything_runs() {
+fn every_fault_is_reported_with_its_place_before_anything_runs() {
     let line = line!() + 1;
     let hook = |event| Hook::on(event, |_| ready(Ok(Answer::default())));
     let long = Duration::from_secs(31 * 86_400);

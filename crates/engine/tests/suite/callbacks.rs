@@ -70,7 +70,7 @@ async fn a_callback_is_woken_by_its_pattern_and_its_matcher_only() {
 }
 
 #[tokio::test]
-async fn what_a_callback_answers_is_what_the_host_must_do() {
+async fn a_callbacks_answer_is_the_hosts_decision() {
     let input = || Some(json!({ "command": "ls" }));
     for (answer, verdict) in [
         (Answer::default(), proceed()),
@@ -159,7 +159,7 @@ async fn an_error_text_may_be_any_text_and_shows_all_causes_it_knows() {
 }
 
 #[tokio::test]
-async fn a_denial_where_nothing_can_be_blocked_is_a_failure_of_the_hook() {
+async fn a_denial_of_an_event_that_cannot_be_blocked_is_a_failure_of_the_hook() {
     let hook = Hook::on("tool:error", |_| ready(Ok(Answer::deny("no")))).awaits(true);
     let fired = fire(&engine([hook]), "tool:error", json!({})).await;
     let reason = "it answered deny, but nothing can be blocked at tool:error".to_owned();
@@ -201,7 +201,7 @@ fn with_files(folder: &std::path::Path, events: &[&str]) -> Engine {
 }
 
 #[tokio::test]
-async fn callbacks_run_before_the_hooks_of_all_files_and_a_denial_spares_those() {
+async fn callbacks_run_before_the_hooks_of_files_and_a_denial_skips_those() {
     let folder = tempfile::tempdir().expect("a folder");
     let engine = with_files(folder.path(), &["tool:pre_execute", "tool:error"]);
     let order = || {
@@ -218,7 +218,7 @@ async fn callbacks_run_before_the_hooks_of_all_files_and_a_denial_spares_those()
 }
 
 #[tokio::test]
-async fn what_a_callback_leaves_is_there_for_the_hooks_of_files() {
+async fn hooks_of_files_see_the_results_of_callbacks() {
     let folder = tempfile::tempdir().expect("a folder");
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
     let path = std::env::var_os("PATH").expect("a PATH");
@@ -253,7 +253,7 @@ async fn once_means_once_in_a_session_also_for_a_callback() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_that_fails_is_tried_again_as_often_as_it_says() {
+async fn a_failed_callback_is_retried_as_often_as_configured() {
     let hook = |succeeds_at: u32| {
         Hook::on("tool:pre_execute", move |call: Call| {
             ready(match call.attempt == succeeds_at {
@@ -329,7 +329,7 @@ async fn a_background_callback_that_panics_or_is_interrupted_is_settled_too() {
 }
 
 #[tokio::test]
-async fn run_events_tell_of_a_callback_as_of_any_hook_but_of_no_process() {
+async fn run_events_report_a_callback_like_any_hook_but_without_a_process() {
     let journal = Arc::new(InMemoryJournal::default());
     let ports = Ports { journal: Arc::clone(&journal) as Arc<dyn Journal>, ..Ports::default() };
     let seen = Notes::default();
@@ -378,7 +378,7 @@ async fn callbacks_hold_no_place_of_a_child() {
 }
 
 #[tokio::test]
-async fn what_a_callback_fires_is_below_it_in_its_session_and_closes_no_circle() {
+async fn an_event_that_a_callback_fires_is_below_it_in_its_session_and_cannot_close_a_cycle() {
     let outer = Hook::on("tool:pre_execute", |call: Call| async move {
         let fired = call.fire(event("tool:error", json!({}))).await;
         Ok(Answer { additional_context: fired.decision.additional_context, ..Answer::default() })

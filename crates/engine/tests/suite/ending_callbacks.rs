@@ -51,7 +51,7 @@ async fn without_a_timeout_of_its_own_a_callback_has_the_time_of_a_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_that_hears_its_token_ends_at_once_and_what_it_says_then_is_no_answer() {
+async fn a_callback_that_obeys_its_token_ends_at_once_and_its_result_is_ignored() {
     let notes = Notes::default();
     let keep = notes.clone();
     let hook = Hook::on("tool:pre_execute", move |call: Call| {
@@ -72,7 +72,7 @@ async fn a_callback_that_hears_its_token_ends_at_once_and_what_it_says_then_is_n
 }
 
 #[tokio::test]
-async fn a_callback_that_is_always_busy_but_gives_way_is_timed_out_too() {
+async fn a_busy_callback_that_yields_is_timed_out_too() {
     let hook = Hook::on("tool:pre_execute", |_| async {
         // It uses up its task's whole budget in every turn.
         let begun = std::time::Instant::now();
@@ -86,7 +86,7 @@ async fn a_callback_that_is_always_busy_but_gives_way_is_timed_out_too() {
 }
 
 #[tokio::test]
-async fn a_callback_that_ended_in_time_keeps_what_it_started() {
+async fn tasks_of_a_callback_that_ended_in_time_continue() {
     let (send, mut started) = tokio::sync::mpsc::unbounded_channel::<CancellationToken>();
     let hook = Hook::on("tool:pre_execute", move |call: Call| {
         send.send(call.cancelled).expect("the test listens");
@@ -100,7 +100,7 @@ async fn a_callback_that_ended_in_time_keeps_what_it_started() {
 
 // Conformance: claude-code-020
 #[tokio::test]
-async fn a_panic_fails_the_hook_wherever_it_comes_from() {
+async fn a_panic_in_any_part_of_a_callback_fails_the_hook() {
     let while_made = Hook::on("tool:pre_execute", |call: Call| {
         assert!(call.attempt > 1, "made {}", "badly");
         ready(Ok(Answer::default()))
@@ -165,7 +165,7 @@ async fn a_panic_after_the_answer_takes_back_an_allowance_but_no_denial() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_during_the_grace_or_at_its_end_is_told_beside_the_timeout() {
+async fn a_panic_during_or_after_the_grace_period_is_reported_with_the_timeout() {
     let during = Hook::on("tool:error", |call: Call| async move {
         call.cancelled.cancelled().await;
         panic!("during")
@@ -185,7 +185,7 @@ async fn a_panic_during_the_grace_or_at_its_end_is_told_beside_the_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_cancels_the_token_and_blocks_where_a_guard_had_not_answered() {
+async fn an_interrupt_cancels_the_token_and_blocks_if_a_guard_had_not_answered() {
     for (listens, noted, took) in [
         (true, &["heard", "told, then dropped"][..], Duration::ZERO),
         (false, &["told, then dropped"], CALLBACK_GRACE),

@@ -44,7 +44,7 @@ async fn a_value_that_does_not_fit_is_put_into_a_file() {
 }
 
 #[tokio::test]
-async fn a_command_that_names_such_a_value_cannot_start_and_says_where_it_is() {
+async fn a_command_that_names_such_a_value_cannot_start_and_names_its_file() {
     let host = Host::new(
         "hooks:
   tool:error: [{await: true, command: 'echo \"$OUTPUT\"'}]

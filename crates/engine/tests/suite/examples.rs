@@ -68,7 +68,7 @@ audit: tool:pre_execute (glob)
 
 // Conformance: code-forge-065
 #[test]
-fn run_events_tell_what_happens_in_order() {
+fn run_events_report_what_happens_in_order() {
     assert_eq!(
         printed_by("run_events"),
         r#"demo: session:stop
@@ -81,7 +81,7 @@ demo: decision null
 }
 
 #[test]
-fn a_journal_of_ones_own_keeps_what_it_cannot_write_from_starting() {
+fn with_a_custom_journal_a_hook_whose_start_cannot_be_written_does_not_start() {
     assert_eq!(
         printed_by("own_journal"),
         r#"the guard runs

@@ -24,7 +24,7 @@ fn fates(text: &str, layer: Layer, name: &str, data: Value) -> Vec<(String, Fate
 }
 
 #[test]
-fn what_would_run_and_what_would_not_each_with_its_reason() {
+fn explain_lists_what_would_run_and_what_would_not_with_reasons() {
     let found = fates(
         "
 hooks:

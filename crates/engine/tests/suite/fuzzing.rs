@@ -26,16 +26,16 @@ fn replay(target: &str, holds: fn(&[u8])) {
 }
 
 #[test]
-fn what_holds_for_conditions_holds_for_the_corpus() {
+fn the_rules_for_conditions_hold_for_the_corpus() {
     replay("condition", condition::holds);
 }
 
 #[test]
-fn what_holds_for_shell_texts_holds_for_the_corpus() {
+fn the_rules_for_shell_texts_hold_for_the_corpus() {
     replay("shell_text", shell_text::holds);
 }
 
 #[test]
-fn what_holds_for_answers_holds_for_the_corpus() {
+fn the_rules_for_answers_hold_for_the_corpus() {
     replay("answer", answer::holds);
 }

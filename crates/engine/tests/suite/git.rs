@@ -206,7 +206,7 @@ async fn no_message_is_more_than_text() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_is_a_failure_and_nothing_is_staged() {
+async fn an_invalid_message_is_a_failure_and_nothing_is_staged() {
     for (message, data, cause) in [
         ("\"\\n\\t${ISSUE_TITLE}\\n\"", json!({}), "the commit message is empty"),
         (
@@ -314,7 +314,7 @@ async fn both_events_carry_the_commit_and_the_session() {
 }
 
 #[tokio::test]
-async fn what_hooks_of_the_fired_events_say_reaches_the_host() {
+async fn messages_of_hooks_of_the_fired_events_reach_the_host() {
     let repository = Repository::new(
         r#"
 hooks:
@@ -333,7 +333,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn a_failure_that_a_hook_behind_the_commit_pipes_must_reach_the_agent() {
+async fn a_failure_that_a_hook_after_the_commit_pipes_must_reach_the_agent() {
     for (command, must_reach) in [("echo fine", false), ("echo red; exit 1", true)] {
         let repository = Repository::new(&format!(
             "
@@ -445,7 +445,7 @@ async fn a_detached_head_is_committed_to_and_not_pushed() {
 }
 
 #[tokio::test]
-async fn what_keeps_git_from_committing_has_words_of_its_own() {
+async fn each_reason_why_git_cannot_commit_has_its_own_message() {
     let commit = hook("type: git-commit, message: m");
     let repository = Repository::new(&commit);
     repository.configure("[user]\n");
@@ -567,7 +567,7 @@ async fn hooks_of_pre_commit_count_for_the_timeout_and_end_with_it() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_git_and_what_it_runs() {
+async fn an_interrupt_ends_git_and_its_children() {
     let repository = Repository::new(&hook("type: git-commit, message: m"));
     repository.git_hook(&repository.git_dir(), "pre-commit", "echo $$ > pid; exec sleep 1000");
     repository.write("a", "a");
@@ -732,7 +732,7 @@ async fn the_current_branch_is_pushed_and_its_upstream_set() {
 }
 
 #[tokio::test]
-async fn what_keeps_git_from_pushing_has_words_of_its_own() {
+async fn each_reason_why_git_cannot_push_has_its_own_message() {
     let push = hook("type: git-push");
     let repository = Repository::with_remote(&push);
     let clone = repository.around.path().join("clone").display().to_string();
@@ -814,7 +814,7 @@ async fn a_push_that_fails_is_tried_again() {
 }
 
 #[tokio::test]
-async fn no_password_is_asked_for_and_no_terminal_is_read() {
+async fn git_never_prompts_for_a_password_or_reads_the_terminal() {
     let repository = Repository::with_remote(&hook("type: git-push"));
     repository.commit("second");
     let script = "for name in GIT_TERMINAL_PROMPT GIT_ASKPASS SSH_ASKPASS LC_ALL; do
@@ -825,7 +825,7 @@ async fn no_password_is_asked_for_and_no_terminal_is_read() {
 }
 
 #[tokio::test]
-async fn what_git_runs_carries_the_marker_of_the_hook_inside_that_of_its_host() {
+async fn processes_of_git_carry_the_markers_of_host_and_hook() {
     let variables = [("HOOKWRIGHT_RUN", "outer")];
     let repository = Repository::without_a_repository(&hook("type: git-commit"), &variables);
     repository.git(&["init"]);

@@ -39,7 +39,7 @@ async fn judged(host: &Host, hooks: &str, event: Event) -> (Vec<Status>, Vec<Han
 }
 
 #[tokio::test]
-async fn what_is_handed_over_runs_elsewhere_with_the_event_and_what_earlier_hooks_left() {
+async fn a_hook_that_was_handed_over_runs_elsewhere_with_the_event_and_earlier_results() {
     let hooks = "
 hooks:
   session:start:
@@ -73,7 +73,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn what_was_judged_is_not_judged_again_and_is_tried_again_as_ever() {
+async fn a_hook_that_was_handed_over_is_not_checked_again_but_is_retried_as_usual() {
     let hooks = "hooks: {session:start: [{command: 'echo x >> tries; [ $(wc -l < tries) -eq 3 ]',
         once: true, on_failure: retry, retry_delay: 10ms}]}";
     let host = Host::new(hooks);
@@ -84,7 +84,7 @@ async fn what_was_judged_is_not_judged_again_and_is_tried_again_as_ever() {
 }
 
 #[tokio::test]
-async fn what_it_has_to_say_waits_for_the_sessions_next_event() {
+async fn its_messages_wait_for_the_sessions_next_event() {
     let hooks = r#"hooks: {session:start: [{command: "echo '{\"additionalContext\":\"late\"}'"}]}"#;
     let host = Host::new(hooks);
     let (_, handed) = judged(&host, hooks, event("session:start", json!({}))).await;
@@ -130,7 +130,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn a_function_of_this_program_runs_here_wherever_the_others_run() {
+async fn a_function_of_this_program_always_runs_here() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = folder.path().join("done");
     let writes = done.clone();

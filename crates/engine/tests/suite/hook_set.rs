@@ -108,7 +108,7 @@ fn on_session_complete_wakes_for_success_and_the_iteration_limit_only() {
 }
 
 #[test]
-fn a_stage_named_like_a_tool_is_no_tool() {
+fn a_stage_named_like_a_tool_is_not_a_tool() {
     let set = project(
         "hooks: {iteration:start:shell: [{command: x}], iteration:start:bash: [{command: y}]}",
     );
@@ -164,7 +164,7 @@ fn a_guard_runs_if_the_tool_is_unknown() {
 }
 
 #[test]
-fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
+fn an_invalid_entry_affects_only_the_events_that_it_would_match() {
     let file = ConfigFile::native("p.yaml", "p.yaml", Layer::Project);
     let text = "hooks: {tool:pre_execute:bash: [{comand: x}], on_session_complete: [{comand: x}]}";
     let loaded = load_text(text, &file, &Environment::default());
@@ -177,7 +177,7 @@ fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
 }
 
 #[test]
-fn a_subject_and_a_matcher_beside_it_both_have_to_fit_also_behind_the_hash() {
+fn a_subject_and_a_matcher_both_have_to_match_even_in_the_hash_map() {
     let set = project(
         "hooks:
   tool:pre_execute:bash: [{command: both, matcher: /^ba/}, {command: never, matcher: /^x/}]
@@ -193,7 +193,7 @@ fn a_subject_and_a_matcher_beside_it_both_have_to_fit_also_behind_the_hash() {
 }
 
 #[test]
-fn where_a_policy_says_so_the_users_hooks_come_first_everywhere() {
+fn if_a_policy_sets_it_the_users_hooks_run_first_at_every_event() {
     static GLOBAL_FIRST: Policy = Policy { global_first: true, ..Policy::NATIVE };
     let files = set(&[
         ("p.yaml", Layer::Project, "hooks: {'*': [{command: project}]}"),
@@ -209,7 +209,7 @@ fn where_a_policy_says_so_the_users_hooks_come_first_everywhere() {
 }
 
 #[test]
-fn hooks_that_come_after_the_fact_are_split_from_those_that_have_a_say() {
+fn hooks_that_run_after_the_fact_are_split_from_those_that_decide() {
     static AFTERWARDS: Policy =
         Policy { after_the_fact_at: &[EventName::TASK_COMPLETE], ..Policy::NATIVE };
     let mut whole = project("hooks: {task:complete: [{command: guard}, {command: told}]}");

@@ -92,7 +92,7 @@ async fn background_hooks_get_slots_while_all_awaited_ones_are_taken() {
 }
 
 #[tokio::test]
-async fn hooks_that_went_async_leave_their_slots_to_those_that_are_awaited() {
+async fn hooks_that_went_async_release_their_slots_for_awaited_ones() {
     let entry = format!(
         "    - await: true
       command: |

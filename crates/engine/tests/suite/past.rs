@@ -59,7 +59,8 @@ fn lines(host: &Host, name: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn wherever_it_was_interrupted_nothing_that_ended_runs_again_and_the_decision_is_the_same() {
+async fn after_an_interruption_at_any_point_no_ended_hook_runs_again_and_the_decision_is_the_same()
+{
     let records = whole().await;
     let decided = records
         .iter()
@@ -138,7 +139,7 @@ async fn wherever_it_was_interrupted_nothing_that_ended_runs_again_and_the_decis
 }
 
 #[tokio::test]
-async fn observers_are_told_what_is_resumed_and_the_journal_is_not_told_again() {
+async fn observers_learn_of_resumed_firings_and_the_journal_gets_no_duplicates() {
     let records = whole().await;
     let starting = records
         .iter()
@@ -158,7 +159,7 @@ async fn observers_are_told_what_is_resumed_and_the_journal_is_not_told_again() 
 }
 
 #[tokio::test]
-async fn a_decided_firing_wakes_no_hook_that_came_later() {
+async fn a_decided_firing_does_not_run_hooks_added_later() {
     let records = whole().await;
     let journal = Arc::new(InMemoryJournal::default());
     let ports = Ports { journal: Arc::clone(&journal) as _, ..Ports::default() };
@@ -183,7 +184,7 @@ async fn a_hook_that_is_another_one_now_runs_although_its_name_has_run() {
 }
 
 #[tokio::test]
-async fn what_waits_for_the_agent_is_handed_out_by_the_hosts_next_firing_only() {
+async fn late_answers_are_delivered_only_by_the_hosts_next_firing() {
     let records = whole().await;
     let memory = Arc::new(InMemoryMemory::default());
     let ports = Ports { memory: Arc::clone(&memory) as _, ..Ports::default() };

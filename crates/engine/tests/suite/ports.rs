@@ -82,7 +82,7 @@ impl Journal for FullDisk {
 }
 
 #[tokio::test]
-async fn what_cannot_be_journalled_does_not_start() {
+async fn a_hook_whose_start_cannot_be_journalled_does_not_start() {
     let ports = Ports { journal: Arc::new(FullDisk), ..Ports::default() };
     let host = Host::with("hooks: {tool:pre_execute: [{command: touch ran}]}", ports, &[]);
     let fired = host.fire("tool:pre_execute", json!({})).await;
@@ -143,7 +143,7 @@ async fn a_start_that_could_not_be_journalled_does_not_use_once_up() {
 }
 
 #[tokio::test]
-async fn what_a_hook_leaves_is_there_at_the_next_event_too() {
+async fn a_hooks_results_are_available_at_the_next_event() {
     let host = Host::new(
         "hooks:
   tool:error: [{command: exit 1, await: true}]

@@ -55,7 +55,7 @@ async fn a_secret_reaches_the_hook_that_names_it_and_no_other() {
 
 // Conformance: agent-pipelines-090, code-forge-067
 #[tokio::test]
-async fn no_form_of_it_gets_out_by_any_way() {
+async fn no_form_of_a_secret_leaks_anywhere() {
     let host = host(
         r#"hooks:
   tool:pre_execute:
@@ -94,7 +94,7 @@ async fn no_form_of_it_gets_out_by_any_way() {
 
 // Conformance: code-forge-067
 #[tokio::test]
-async fn a_secret_that_comes_in_pieces_or_lies_where_output_is_cut_is_hidden() {
+async fn a_secret_in_pieces_or_at_a_cut_of_the_output_is_redacted() {
     let host = host(
         r#"hooks:
   session:start:
@@ -117,7 +117,7 @@ async fn a_secret_that_comes_in_pieces_or_lies_where_output_is_cut_is_hidden() {
 }
 
 #[tokio::test]
-async fn what_was_printed_before_a_timeout_is_hidden_too() {
+async fn secrets_in_output_before_a_timeout_are_redacted_too() {
     let host = host(
         "hooks: {session:start: [{await: true, timeout: 0.3, kill_grace: 10ms, command: 'echo \"a $TOKEN\"; sleep 1000'}]}",
     );

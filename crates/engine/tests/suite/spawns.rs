@@ -74,7 +74,7 @@ hooks:
 }
 
 #[tokio::test]
-async fn inputs_that_cannot_be_filled_fail_the_hook_and_nothing_is_started() {
+async fn inputs_that_cannot_be_filled_fail_the_hook_before_anything_starts() {
     for (input, said) in [
         ("${NOBODY_KNOWS}", "unknown variable `NOBODY_KNOWS` in `inputs`"),
         ("${ITERATON}", "unknown variable `ITERATON` in `inputs`, did you mean `ITERATION`?"),
@@ -92,7 +92,7 @@ async fn inputs_that_cannot_be_filled_fail_the_hook_and_nothing_is_started() {
 
 // Conformance: agent-pipelines-052
 #[tokio::test]
-async fn what_a_child_leaves_is_there_for_later_hooks_and_later_events() {
+async fn a_childs_output_is_available_to_later_hooks_and_events() {
     let hooks = "
 hooks:
   stage:complete:
@@ -156,7 +156,7 @@ async fn retries_start_a_child_that_failed_again() {
 }
 
 #[tokio::test]
-async fn with_pipe_output_the_agent_reads_what_the_child_left() {
+async fn with_pipe_output_the_agent_gets_the_childs_output() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: review, pipe_output: true}]}";
     for (end, piped) in [
         (completed(json!({ "summary": "fine" })), r#"{"summary":"fine"}"#),
@@ -169,7 +169,7 @@ async fn with_pipe_output_the_agent_reads_what_the_child_left() {
 }
 
 #[tokio::test]
-async fn outside_of_a_session_such_a_hook_fails_and_says_why() {
+async fn outside_of_a_session_such_a_hook_fails_with_a_reason() {
     let ports = Ports { pipelines: Arc::new(NoPipelines), ..Ports::default() };
     let host = Host::with("hooks: {tool:pre_execute: [{id: a, pipeline: x}]}", ports, &[]);
     let fired = host.fire("tool:pre_execute", json!({})).await;
@@ -230,7 +230,7 @@ async fn when_its_time_is_over_a_child_is_asked_to_end_and_then_dropped() {
 }
 
 #[tokio::test]
-async fn an_interrupt_asks_the_child_to_end_and_waits_for_it() {
+async fn an_interrupt_requests_the_childs_end_and_waits_for_it() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: x}]}";
     let (host, child) = lasting(hooks, true);
     let (firing, engine) = (Arc::clone(&host), host.engine.clone());
@@ -244,7 +244,7 @@ async fn an_interrupt_asks_the_child_to_end_and_waits_for_it() {
 
 // Conformance: agent-pipelines-046
 #[tokio::test(start_paused = true)]
-async fn without_await_the_firing_goes_on_and_the_child_is_not_lost() {
+async fn without_await_the_firing_continues_and_the_child_is_not_lost() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: x, await: false, timeout: 100ms}]}";
     let (host, child) = lasting(hooks, true);
     let fired = host.fire("stage:complete", json!({})).await;

@@ -236,7 +236,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     #[test]
-    fn a_hostile_value_arrives_as_it_is_and_runs_nothing(value in hostile()) {
+    fn a_hostile_value_arrives_unchanged_and_runs_nothing(value in hostile()) {
         prop_assume!(!value.contains(SEPARATOR));
         for shell in ["bash", "dash"] {
             check(shell, BOTH_SHELLS, &value);
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_elements_arrive_as_they_are(elements in proptest::collection::vec(hostile(), 0..4)) {
+    fn hostile_elements_arrive_unchanged(elements in proptest::collection::vec(hostile(), 0..4)) {
         for shell in ["bash", "dash"] {
             check_list(shell, &elements);
         }
@@ -507,7 +507,7 @@ const CALCULATED: &[&str] = &[
 ];
 
 #[test]
-fn a_value_is_refused_where_bash_calculates_with_the_name_of_its_variable() {
+fn a_value_is_refused_if_bash_would_evaluate_its_variables_name_in_arithmetic() {
     for command in CALCULATED {
         let sandbox = Sandbox::new();
         let value = ("v".to_owned(), "a[$(touch pwned)]".to_owned());

@@ -100,7 +100,7 @@ async fn a_failed_send_is_tried_again_with_the_same_id_and_then_counts() {
 
 // Conformance: agent-pipelines-033
 #[tokio::test]
-async fn what_is_left_after_all_attempts_is_answered_by_on_failure() {
+async fn after_all_attempts_on_failure_decides() {
     let busy = || Reply::of(500, "", "\nno room\nat all");
     let receiver = Receiver::new([busy(), busy()]).await;
     let host = awaited(&receiver.url("/"), "retries: 1");
@@ -139,7 +139,7 @@ async fn the_time_that_a_receiver_asks_for_is_recorded_with_its_answer() {
 }
 
 #[tokio::test]
-async fn where_something_can_be_blocked_the_response_answers() {
+async fn at_events_that_can_be_blocked_the_response_is_the_answer() {
     let deny = r#"{"decision": "deny", "reason": "not on a Friday"}"#;
     for (body, verdict) in [
         (deny, Verdict::Block { reason: "not on a Friday".into() }),
@@ -190,7 +190,7 @@ async fn a_guard_whose_receiver_is_down_blocks() {
 
 // Conformance: agent-pipelines-002, agent-pipelines-027
 #[tokio::test]
-async fn what_nothing_waits_for_is_sent_in_the_background_and_arrives_before_the_end() {
+async fn an_unawaited_request_is_sent_in_the_background_and_arrives_before_the_end() {
     let mut receiver = Receiver::new([Reply::of(503, "", "")]).await;
     let url = receiver.url("/");
     let host = Host::new(&format!(
@@ -205,7 +205,7 @@ async fn what_nothing_waits_for_is_sent_in_the_background_and_arrives_before_the
 }
 
 #[tokio::test]
-async fn many_at_once_all_arrive_and_no_more_than_the_limit_are_on_their_way() {
+async fn many_requests_all_arrive_with_no_more_than_the_limit_in_flight() {
     let gate = Arc::new(Semaphore::new(0));
     let mut receiver = Receiver::new((0..200).map(|_| Reply::Held(Arc::clone(&gate)))).await;
     let url = receiver.url("/");
@@ -246,7 +246,7 @@ async fn a_receiver_that_has_the_secret_can_verify_the_signature() {
 }
 
 #[tokio::test]
-async fn a_secret_that_cannot_sign_fails_once_and_says_what_is_expected() {
+async fn an_unusable_signing_secret_fails_once_and_names_what_is_expected() {
     let mut receiver = Receiver::new([]).await;
     let host = awaited(&receiver.url("/"), "secret: 'not base64!'");
     let reason =
@@ -256,7 +256,7 @@ async fn a_secret_that_cannot_sign_fails_once_and_says_what_is_expected() {
 }
 
 #[tokio::test]
-async fn an_unknown_name_fails_with_the_name_and_nothing_is_sent() {
+async fn an_unknown_name_fails_with_that_name_and_nothing_is_sent() {
     let mut receiver = Receiver::new([]).await;
     let url = receiver.url("/");
     for (fields, place) in [
@@ -340,7 +340,7 @@ fn cut_bodies() -> [(&'static str, Reply); 3] {
 }
 
 #[tokio::test]
-async fn a_request_that_was_answered_with_200_is_not_sent_again_however_its_body_ends() {
+async fn a_request_answered_with_200_is_not_sent_again_even_if_its_body_is_cut() {
     for (case, reply) in cut_bodies() {
         let mut receiver = Receiver::new([reply]).await;
         let host = awaited(&receiver.url("/"), "retries: 3, timeout: 3s");
@@ -351,7 +351,7 @@ async fn a_request_that_was_answered_with_200_is_not_sent_again_however_its_body
 }
 
 #[tokio::test]
-async fn a_guard_whose_answer_was_cut_blocks_and_is_not_asked_again() {
+async fn a_guard_whose_response_was_cut_blocks_and_is_not_retried() {
     for (case, reply) in cut_bodies() {
         let mut receiver = Receiver::new([reply]).await;
         let url = receiver.url("/");
@@ -381,7 +381,7 @@ async fn headers_without_end_and_silence_come_to_an_end() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_a_send_that_is_on_its_way() {
+async fn an_interrupt_ends_a_request_in_flight() {
     let mut receiver = Receiver::new([Reply::Silent]).await;
     let host = awaited(&receiver.url("/"), "");
     let firing = host.fire("stage:complete", json!({}));
@@ -395,7 +395,7 @@ async fn an_interrupt_ends_a_send_that_is_on_its_way() {
 }
 
 #[tokio::test]
-async fn https_to_a_port_that_speaks_no_tls_says_so() {
+async fn https_to_a_port_without_tls_is_reported_as_such() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let port = listener.local_addr().expect("bound").port();
     let greeting = tokio::spawn(async move {
@@ -413,7 +413,7 @@ async fn https_to_a_port_that_speaks_no_tls_says_so() {
 
 // Conformance: agent-pipelines-091
 #[tokio::test]
-async fn plain_http_beyond_this_machine_is_refused_where_a_variable_hid_it() {
+async fn plain_http_to_another_machine_is_refused_even_if_a_variable_hid_it() {
     let hooks = "hooks: {stage:complete: [{id: send, url: '${TO}', on_failure: abort}]}";
     let host = Host::with(hooks, Ports::default(), &[("TO", "http://example.invalid/x")]);
     let reason =
@@ -423,7 +423,7 @@ async fn plain_http_beyond_this_machine_is_refused_where_a_variable_hid_it() {
 
 // Conformance: agent-pipelines-089
 #[tokio::test]
-async fn neither_secrets_nor_values_of_the_environment_are_seen_in_whatever_comes_back() {
+async fn neither_secrets_nor_environment_values_appear_in_responses() {
     let (secret, token) = ("hunter22-hunter22", "T0KEN-from-the-environment");
     let echo = format!("you sent {secret} and {token} to /{token}");
     let denial = json!({ "decision": "deny", "reason": echo }).to_string();

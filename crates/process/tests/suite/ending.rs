@@ -131,7 +131,7 @@ async fn a_stopped_tree_is_ended_without_waiting_out_the_grace() {
 }
 
 #[tokio::test]
-async fn someone_out_of_reach_who_holds_the_output_does_not_hold_us() {
+async fn a_process_out_of_reach_that_holds_the_output_does_not_delay_the_run() {
     let ended = run_until_ready(bash(
         "setsid env -i /bin/bash -c 'ulimit -S -R unlimited; /bin/sleep 1000 & echo $!';
          echo ready; sleep 1000",
@@ -187,7 +187,7 @@ fn is_hosts(parent: u32) -> bool {
 }
 
 #[tokio::test]
-async fn a_watch_moves_the_deadline_by_what_it_reads() {
+async fn a_watch_can_change_the_deadline_by_the_output() {
     let mut launch = bash("echo ready; sleep 1000");
     launch.timeout = Duration::from_secs(3600);
     let ended = run_until_ready(launch).await;

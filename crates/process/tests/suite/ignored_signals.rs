@@ -8,7 +8,7 @@ use crate::situation::{assert_exited, bash, in_its_own_process, run_it};
 const IGNORED: [&str; 6] = ["HUP", "INT", "QUIT", "TERM", "USR1", "CHLD"];
 
 #[tokio::test]
-async fn children_start_with_the_default_also_where_their_host_goes_on_ignoring() {
+async fn children_start_with_default_signals_even_if_their_host_ignores_them() {
     in_its_own_process("ignored_signals::alone_children_of_an_ignoring_host", |command| {
         bash(&format!("exec env --ignore-signal=TSTP,TTIN,TTOU {command}"))
     })

@@ -97,7 +97,7 @@ async fn ending_it_ends_every_process_that_it_started() {
 }
 
 #[tokio::test]
-async fn what_a_dead_leader_left_is_ended_too() {
+async fn processes_left_by_a_dead_leader_are_ended_too() {
     let script = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!
         sleep 1000 </dev/null >/dev/null 2>&1 & echo $!; echo ready; exit 3";
     let Conversing { mut child, before, .. } = start(interactive(bash(script))).await;
@@ -256,7 +256,7 @@ async fn it_starts_with_default_signals_and_only_the_given_environment() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn a_missing_program_is_named() {
     let failed = InteractiveChild::start(interactive(program("/nowhere/server", &[]))).await;
     let Err(StartFailure::ProgramMissing { program }) = failed else { panic!("it started") };
     assert_eq!(program, std::path::Path::new("/nowhere/server"));

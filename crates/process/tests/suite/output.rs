@@ -12,7 +12,7 @@ use crate::situation::{
 const MEGABYTE: usize = 1024 * 1024;
 
 #[tokio::test]
-async fn input_that_is_not_read_is_no_failure() {
+async fn unread_input_is_not_a_failure() {
     let mut launch = program("/bin/true", &[]);
     launch.stdin = vec![b'x'; MEGABYTE];
     assert_exited(&run_it(launch).await, 0);
@@ -83,7 +83,7 @@ async fn no_newline_broken_utf8_and_nul_bytes_come_through() {
 }
 
 #[tokio::test]
-async fn what_was_printed_before_a_timeout_is_kept() {
+async fn output_before_a_timeout_is_kept() {
     let ended = run_until_ready(bash("echo out; echo err >&2; echo ready; sleep 1000")).await;
     assert_timed_out(&ended);
     assert!(ended.duration < LONG);
@@ -93,7 +93,7 @@ async fn what_was_printed_before_a_timeout_is_kept() {
 
 // Conformance: code-forge-068
 #[tokio::test]
-async fn the_environment_is_what_was_given_and_the_marker() {
+async fn the_environment_is_the_given_one_plus_the_marker() {
     let mut launch = program("/usr/bin/env", &[]);
     launch.env = vec![("A".into(), "1".into()), ("B".into(), "two words".into())];
     launch.run_id = "run-7".to_owned();
@@ -157,7 +157,7 @@ impl Watch for Filtering {
 }
 
 #[tokio::test]
-async fn what_is_kept_and_shown_has_passed_the_filter_whole() {
+async fn kept_and_shown_output_has_passed_the_filter_completely() {
     for (text, stdout, stderr) in [
         ("printf a; printf 'b\nc'; printf 'e\n' >&2", "[ab]c", "[e]"),
         ("seq 3; kill -9 $$", "[1][2][3]", ""),
@@ -173,7 +173,7 @@ async fn what_is_kept_and_shown_has_passed_the_filter_whole() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_was_filtered_before_it_was_counted() {
+async fn left_out_bytes_are_counted_after_filtering() {
     let mut launch = bash("seq 100000");
     launch.output_bytes_max = 20;
     let mut watch = Filtering::default();

@@ -16,7 +16,7 @@ async fn failure(launch: Launch) -> StartFailure {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_told_from_a_missing_working_directory() {
+async fn a_missing_program_and_a_missing_working_directory_are_distinguished() {
     let cause = failure(program("/nowhere/at/all", &[])).await;
     assert_eq!(cause.to_string(), "`/nowhere/at/all` does not exist");
     assert!(matches!(cause, StartFailure::ProgramMissing { .. }));
@@ -45,7 +45,7 @@ async fn a_file_that_is_not_executable_is_named() {
 }
 
 #[tokio::test]
-async fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
+async fn a_script_without_its_interpreter_and_a_missing_script_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
     // Written by another process: a child that another test starts meanwhile briefly inherits all
@@ -58,7 +58,7 @@ async fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
 }
 
 #[tokio::test]
-async fn an_environment_too_big_for_the_system_is_told() {
+async fn an_environment_too_big_for_the_system_is_reported() {
     let mut launch = bash("true");
     launch.env.push(("BIG".into(), "x".repeat(200 * 1024).into()));
     let cause = failure(launch).await;

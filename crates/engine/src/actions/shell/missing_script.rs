@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_is_not_there_is_found() {
+    fn a_missing_script_is_recognised() {
         for (command, missing) in [
             ("python missing.py", Some("missing.py")),
             ("python3 -u 'missing.py' x", Some("missing.py")),

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_written_as_the_standard_says() {
+    fn a_question_is_encoded_as_the_standard_requires() {
         let expected = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\0\0\x01\0\x01";
         assert_eq!(ASKED.encode().unwrap(), expected);
         let long = "x".repeat(64);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_addresses_behind_aliases_too() {
+    fn an_answer_includes_the_addresses_of_aliases() {
         let both = [ALIAS, ADDRESS].concat();
         let found = DnsReply::Addresses(vec!["10.0.0.1".parse().unwrap()]);
         assert_eq!(reply(0x8180, 2, &both), Some(found));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_answers_that_are_cut_are_told_apart() {
+    fn refusals_and_truncated_answers_are_distinguished() {
         assert_eq!(reply(0x8183, 0, b""), Some(DnsReply::NoSuchName));
         for code in [1, 2, 4, 5] {
             assert_eq!(reply(0x8180 | code, 0, b""), Some(DnsReply::Failed));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_answers_something_else_is_none() {
+    fn a_message_that_answers_another_question_is_ignored() {
         let good = message(0x8180, 1, ADDRESS);
         assert!(ASKED.reply(&good).is_some());
         let others = [
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_arrives_is_read_to_its_end_at_most(
+        fn no_message_is_read_past_its_end(
             head in 0..=40_usize,
             tail in proptest::collection::vec(any::<u8>(), 0..80),
         ) {

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_are_looked_for_in_the_domains_first_and_others_as_they_are() {
+    fn short_names_are_searched_in_the_domains_first_and_others_are_tried_unchanged() {
         let file = ResolverFile::parse("search example.com lan\n");
         assert_eq!(file.candidates("build"), ["build.example.com", "build.lan", "build"]);
         assert_eq!(file.candidates("a.b"), ["a.b", "a.b.example.com", "a.b.lan"]);

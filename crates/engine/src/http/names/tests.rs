@@ -161,7 +161,7 @@ async fn localhost_is_this_machine_and_no_server_is_asked() {
 }
 
 #[tokio::test]
-async fn both_kinds_of_addresses_are_found_and_those_without_a_route_come_last() {
+async fn both_kinds_of_addresses_are_found_with_unroutable_ones_last() {
     // No machine has a route to 240.0.0.1; every machine has one to itself.
     let server = Server::new(|_, kind| match kind {
         V4 => Said::Record(&[240, 0, 0, 1]),
@@ -195,7 +195,7 @@ async fn a_name_that_no_domain_has_is_unknown_and_all_domains_were_tried() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_for_a_packet_comes_through_a_connection() {
+async fn an_answer_too_long_for_a_packet_is_fetched_over_tcp() {
     let server = Server::new(|_, kind| match kind {
         V4 => Said::Long(&[10, 0, 0, 1]),
         _ => Said::Nothing,
@@ -226,7 +226,7 @@ async fn a_server_that_is_down_or_refuses_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_packet_with_another_id_is_no_answer() {
+async fn a_packet_with_another_id_is_ignored() {
     let server = Server::new(|_, kind| match kind {
         V4 => Said::AfterForgery(&[10, 0, 0, 1]),
         _ => Said::Nothing,
@@ -238,7 +238,7 @@ async fn a_packet_with_another_id_is_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_say_nothing_are_asked_as_often_as_the_file_says() {
+async fn silent_servers_are_queried_as_often_as_the_file_sets() {
     let server = Server::new(|_, _| Said::Silence).await;
     let folder = tempfile::tempdir().unwrap();
     let resolver = "nameserver 127.0.0.1\noptions timeout:3 attempts:4\nsearch lan\n";

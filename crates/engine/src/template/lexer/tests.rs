@@ -133,7 +133,7 @@ fn every_context_is_known() {
 }
 
 #[test]
-fn where_the_shell_evaluates_again_is_known() {
+fn places_that_the_shell_evaluates_again_are_found() {
     use Evaluation::*;
     for (text, expected) in [
         ("echo $(( @ + 1 ))", Arithmetic),
@@ -271,7 +271,7 @@ fn where_the_shell_evaluates_again_is_known() {
 
 /// `n=@`, and then `n` by its name alone.
 #[test]
-fn a_name_without_a_dollar_is_followed_where_the_shell_calculates() {
+fn a_name_without_a_dollar_is_followed_in_arithmetic() {
     use Evaluation::*;
     for (text, expected) in [
         ("[[ n -eq 1 ]]", NumericTest),
@@ -335,7 +335,7 @@ fn a_name_without_a_dollar_is_followed_where_the_shell_calculates() {
 }
 
 #[test]
-fn a_word_that_is_no_name_there_is_not_taken_for_one() {
+fn a_word_that_is_not_a_name_is_not_mistaken_for_one() {
     for text in [
         "[[ ${#n} -gt 3 && n == m ]]",
         "[ n -eq 1 ]; test 1 -lt n",
@@ -355,7 +355,7 @@ fn a_word_that_is_no_name_there_is_not_taken_for_one() {
 }
 
 #[test]
-fn where_words_are_split_is_known() {
+fn places_at_which_words_are_split_are_found() {
     for (text, expected) in [
         ("echo @", true),
         ("x=@", false),
@@ -375,7 +375,7 @@ fn where_words_are_split_is_known() {
 }
 
 #[test]
-fn what_cannot_be_placed_is_an_error_with_its_range() {
+fn text_that_cannot_be_parsed_is_an_error_with_its_range() {
     for (text, trouble, at) in [
         ("echo 'a", Trouble::Unterminated("'"), 5..6),
         ("echo \"a", Trouble::Unterminated("\""), 5..6),
@@ -403,7 +403,7 @@ fn what_cannot_be_placed_is_an_error_with_its_range() {
 }
 
 #[test]
-fn a_long_text_is_read_to_its_end_whatever_it_repeats() {
+fn a_long_repetitive_text_is_read_to_its_end() {
     let repeated = [
         "((",
         "$(a ",

@@ -29,7 +29,7 @@ fn a_reference_is_written_according_to_its_place() {
 }
 
 #[test]
-fn a_list_is_written_for_as_many_elements_as_there_are() {
+fn a_list_becomes_one_reference_per_element() {
     let rewritten = rewrite("rm -- {{files}} a{{files}} '{{files}}'", &known).expect("it fits");
     assert_eq!(rewritten.text(), None);
     let none = rewritten.fill(&|_| Value::List(vec![]));
@@ -47,7 +47,7 @@ fn a_list_is_written_for_as_many_elements_as_there_are() {
 }
 
 #[test]
-fn a_list_is_refused_where_its_first_elements_could_be_options_that_run_the_others() {
+fn a_list_is_refused_if_its_first_elements_could_be_options_that_run_the_others() {
     for text in [
         "sh {{files}}",
         "sudo bash -e {{files}}",
@@ -113,14 +113,14 @@ fn a_place_that_cannot_be_right_is_refused_with_the_fix() {
 }
 
 #[test]
-fn a_command_that_cannot_be_read_is_refused_where_it_goes_wrong() {
+fn an_unparsable_command_is_refused_with_the_place_of_the_error() {
     let error = rewrite("echo {{x}} 'it", &known).expect_err("no closing quote");
     assert_eq!(error.at, 11..12);
     assert_eq!(error.to_string(), "this command can't be read: `'` is never closed");
 }
 
 #[test]
-fn generated_names_never_meet_those_of_paths_in_the_same_text() {
+fn generated_names_never_collide_with_those_of_paths_in_the_same_text() {
     // Paths are replaced first: before that, no shell and no lexer could read the text.
     let text = "echo {{x}} \"${TOOL_INPUT.command}\" {{files}} '{{y}}'";
     let command = crate::template::CommandText::new(text).expect("it fits");

@@ -138,7 +138,7 @@ fn a_value_cannot_end_a_header() {
 }
 
 #[test]
-fn what_is_shown_and_stored_holds_no_secret() {
+fn shown_and_stored_texts_contain_no_secret() {
     let text = fill("https://h/${TOKEN}/${STAGE}", json!({ "stage": "w" }), ValueWriting::Url);
     let text = text.expect("all names are known");
     assert_eq!(text.redacted(), "https://h/[secret TOKEN]/w");
