@@ -303,7 +303,7 @@ impl TimelineScreen {
         shown.into_iter().map(show).collect()
     }
 
-    /// The deeds, and the number of those left out.
+    /// The lines of these events, with the number of those left out.
     fn deeds(&mut self, trunk: &str, deeds: &[Deed], more: u64) -> String {
         let mut text = String::new();
         let (mut shown, mut more, mut skipped) = (0, more, 0);

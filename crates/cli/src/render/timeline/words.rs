@@ -7,7 +7,7 @@ use super::page::{Page, WORDS_MAX, Words};
 use crate::render::human;
 use crate::text::{Paint, count, local, one_line, visible};
 
-/// Columns of a hook's line beside its id: event, status, duration.
+/// Columns beside a hook's id in its line: event, status, duration.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
 
 /// Characters of a call's tool and of what it does.
