@@ -5,12 +5,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_dialects::hosts;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
+use hookwright_pipeline::trace::TraceKey;
 use hookwright_store::{Filter, JournalKey, Kind, Record, Store, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -179,9 +181,13 @@ impl Serialize for KnownSession {
     }
 }
 
-/// A session's folder, relative to the project root.
-fn session_folder(record: &SessionRecord) -> String {
-    record.folder.clone().unwrap_or_else(|| format!(".hookwright/sessions/{}", record.name))
+/// A session's folder, relative to the project root; `None` for a session of another agent.
+fn session_folder(record: &SessionRecord) -> Option<String> {
+    if TraceKey::parse(&record.name).is_some() {
+        return None;
+    }
+    let usual = || format!(".hookwright/sessions/{}", record.name);
+    Some(record.folder.clone().unwrap_or_else(usual))
 }
 
 impl KnownSession {
@@ -191,6 +197,11 @@ impl KnownSession {
 
     pub(crate) fn runs(&self) -> bool {
         self.holder.is_some()
+    }
+
+    /// The trace, if it is a session of another agent.
+    pub(crate) fn trace(&self) -> Option<TraceKey> {
+        TraceKey::parse(&self.record.name)
     }
 
     pub(crate) fn can_be_resumed(&self) -> bool {
@@ -240,6 +251,13 @@ impl Sessions {
         Ok(Self { store: state::existing_store()?, found, project })
     }
 
+    /// The same with the sessions of other agents, which can only be looked at and deleted.
+    pub(crate) fn find_with_traces(option: &ProjectOption) -> Result<Self, Failure> {
+        let mut sessions = Self::find(option)?;
+        sessions.store = Some(state::with_traces(sessions.store.take())?);
+        Ok(sessions)
+    }
+
     /// The sessions of a known project.
     pub(crate) fn of_project(project: String, options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(&options.searching())?;
@@ -253,11 +271,37 @@ impl Sessions {
         choice: SessionChoice,
     ) -> Result<(&dyn Store, KnownSession), Failure> {
         let Some(text) = text else { return self.only(choice) };
-        let text: SessionName = text.parse().map_err(SessionFailure::Name)?;
-        let missing = || SessionFailure::Unknown { name: text.as_str().to_owned() };
+        let may_be_trace = TraceKey::may_begin_with(text);
+        match choice {
+            SessionChoice::Show(_) if may_be_trace => {}
+            SessionChoice::Resume | SessionChoice::Stop if may_be_trace => {
+                return Err(SessionFailure::InAgent { name: text.to_owned() }.into());
+            }
+            SessionChoice::Resume | SessionChoice::Stop | SessionChoice::Show(_) => {
+                text.parse::<SessionName>().map_err(SessionFailure::Name)?;
+            }
+        }
+        let missing = || SessionFailure::Unknown { name: text.to_owned() };
         let store = self.store.as_deref().ok_or_else(missing)?;
-        let record = session_choice::in_project(store, &self.project, text.as_str())?;
+        let record = match session_choice::in_project(store, &self.project, text) {
+            Err(Failure::Session(SessionFailure::Unknown { name })) => {
+                let named = self.named_by_agent(store, text)?;
+                named.ok_or(SessionFailure::Unknown { name })?
+            }
+            record => record?,
+        };
         Ok((store, known(store, record)?))
+    }
+
+    /// The session of another agent that the agent itself calls like this.
+    fn named_by_agent(&self, store: &dyn Store, id: &str) -> Result<Option<Record>, Failure> {
+        for host in hosts::all() {
+            let name = TraceKey::new(host.name(), id).name();
+            if let Some(record) = state::session(store, &self.project, &name)? {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
     }
 
     /// The only session that can be meant.
@@ -287,10 +331,12 @@ impl Sessions {
 
     /// The session of this name in this project, and its store.
     pub(crate) fn named(&self, name: &str) -> Result<(&dyn Store, KnownSession), Failure> {
-        let name: SessionName = name.parse().map_err(SessionFailure::Name)?;
-        let missing = || SessionFailure::Unknown { name: name.as_str().to_owned() };
+        if TraceKey::parse(name).is_none() {
+            name.parse::<SessionName>().map_err(SessionFailure::Name)?;
+        }
+        let missing = || SessionFailure::Unknown { name: name.to_owned() };
         let store = self.store.as_deref().ok_or_else(missing)?;
-        let record = state::session(store, &self.project, name.as_str())?.ok_or_else(missing)?;
+        let record = state::session(store, &self.project, name)?.ok_or_else(missing)?;
         Ok((store, known(store, record)?))
     }
 

@@ -40,6 +40,16 @@ pub(crate) enum CommandStarter {
 #[derive(Debug, Default)]
 pub(crate) struct StartEnvironment {
     variables: BTreeMap<OsString, OsString>,
+    /// The process, if it is known.
+    process: Option<AgentProcess>,
+}
+
+/// A process of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AgentProcess {
+    pub(crate) pid: u32,
+    /// The start time, in clock ticks since boot.
+    pub(crate) start_time: u64,
 }
 
 impl CommandStarter {
@@ -53,6 +63,14 @@ impl CommandStarter {
         match agent_above(marks) {
             Some(start) => Self::Agent(start),
             None => Self::UnknownAgent,
+        }
+    }
+
+    /// The process of the agent that a person started, if it is known.
+    pub(crate) fn agent(&self) -> Option<AgentProcess> {
+        match self {
+            Self::Agent(start) => start.process,
+            Self::Person | Self::UnknownAgent => None,
         }
     }
 
@@ -99,7 +117,7 @@ impl StartEnvironment {
         pairs.for_each(|(name, value)| {
             variables.entry(name).or_insert(value);
         });
-        Self { variables }
+        Self { variables, process: None }
     }
 
     fn get(&self, name: &str) -> Option<&OsStr> {
@@ -132,7 +150,13 @@ fn agent_above(marks: &[&str]) -> Option<StartEnvironment> {
             Some(_) => agent = None,
             None => return None,
         }
-        pid = parent_of(pid)?;
+        let ProcessStat { parent, start_time } = ProcessStat::read(pid)?;
+        if let Some((known, start)) = &mut agent
+            && *known == pid
+        {
+            start.process = Some(AgentProcess { pid, start_time });
+        }
+        pid = parent;
     }
     agent.map(|(_, start)| start)
 }
@@ -141,12 +165,25 @@ fn program_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain anything, even a bracket; state and parent follow the last one.
-    let behind_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let text = OsStr::from_bytes(&stat[behind_name..]).to_str()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+/// What the system says about a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ProcessStat {
+    parent: u32,
+    /// In clock ticks since boot.
+    start_time: u64,
+}
+
+impl ProcessStat {
+    fn read(pid: u32) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name may contain anything, even a bracket; state and parent follow the last one.
+        let behind_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let text = OsStr::from_bytes(&stat[behind_name..]).to_str()?;
+        let mut fields = text.split_ascii_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        // `starttime` is the 20th field behind the name.
+        Some(Self { parent, start_time: fields.nth(17)?.parse().ok()? })
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_of_a_process_is_told_whatever_the_process_is_called() {
-        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+    fn the_parent_and_the_start_of_a_process_are_told_whatever_the_process_is_called() {
+        let pid = std::process::id();
+        let stat = ProcessStat::read(pid).expect("it runs");
+        assert_eq!(stat.parent, std::os::unix::process::parent_id());
+        assert_eq!(Some(stat.start_time), hookwright_process::Leader { pid }.start_time());
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_pipeline::desk::SocketDesks;
+use hookwright_pipeline::trace::{StoreWithTraces, TraceFolder};
 use hookwright_store::{Kind, Loss, Record, RecordKey, Store, StoreLocation};
 
 use crate::error::Failure;
@@ -25,6 +26,16 @@ pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     let store = location.find().map_err(Failure::Store)?;
     store.iter().for_each(|store| tell_losses(&**store, &location));
     Ok(store)
+}
+
+/// A store that also shows what hooks did inside other agents.
+pub(crate) fn with_traces(store: Option<Arc<dyn Store>>) -> Result<Arc<dyn Store>, Failure> {
+    Ok(Arc::new(StoreWithTraces::new(store, traces()?)))
+}
+
+/// What hooks did inside other agents.
+pub(crate) fn traces() -> Result<TraceFolder, Failure> {
+    Ok(TraceFolder::new(&folder()?))
 }
 
 /// The sockets of the user's running sessions.

@@ -9,6 +9,7 @@ pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "hooks",
     "disable_global_hooks",
     "callback",
+    "trace",
     "permissions",
     "mcp_servers",
     "agent",

@@ -20,6 +20,8 @@ pub struct Loaded {
     pub left_out: Vec<Arc<Fault>>,
     /// Where the program listens for people's answers.
     pub callback: CallbackAddress,
+    /// A file says `trace: false`: what hooks do inside other agents is not recorded.
+    pub untraced: bool,
     /// The agents for loops that name none, with the file that sets them. If the setting is faulty,
     /// its list is empty.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,

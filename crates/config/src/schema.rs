@@ -56,6 +56,10 @@ fn top_level(key: &str) -> Value {
             },
             "additionalProperties": false,
         }),
+        "trace" => json!({
+            "type": "boolean",
+            "description": "false: what hooks do inside other agents is not recorded",
+        }),
         "permissions" => {
             let rules = json!({ "type": "array", "items": { "type": "string" } });
             json!({

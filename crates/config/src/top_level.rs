@@ -111,6 +111,7 @@ fn read_key(
         }
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
         "callback" => loaded.callback.fill_from(&callback_address::read(value, notes)),
+        "trace" => loaded.untraced |= notes.bool(value) == Some(false),
         "permissions" => {
             permissions(value, notes, &mut loaded.agent_settings);
             if let Some(warnings) = &mut loaded.warnings {

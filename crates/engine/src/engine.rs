@@ -247,12 +247,11 @@ impl Engine {
     }
 
     /// Starts a hook that another engine handed over. That engine has already checked whether it
-    /// runs. Returns whether this engine has the hook. [`Engine::settle`] waits for it.
-    pub async fn take_over(&self, handed: HandedOver) -> bool {
+    /// runs. Returns the number of its firing in this engine; `None` if this engine does not have the
+    /// hook. [`Engine::settle`] waits for it.
+    pub async fn take_over(&self, handed: HandedOver) -> Option<u64> {
         let shared = &self.shared;
-        let Some(hook) = shared.hooks.hooks().iter().find(|hook| handed.is(hook)) else {
-            return false;
-        };
+        let hook = shared.hooks.hooks().iter().find(|hook| handed.is(hook))?;
         let HandedOver { event, carried, session, chain, no_approver, .. } = handed;
         let event = Arc::new(event);
         let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
@@ -275,7 +274,7 @@ impl Engine {
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, session, number);
         let mut underway = Underway { driver: Some(driver) };
         underway.driver.as_mut().expect("it was just put there").until_decided().await;
-        true
+        Some(number)
     }
 
     /// Ids of the hooks that run in the background.

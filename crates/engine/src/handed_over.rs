@@ -43,6 +43,8 @@ pub struct HandedOver {
     pub carried: Carried,
     /// The session's name, under which the engine remembers things.
     pub session: String,
+    /// The number of its firing in the engine that handed it over.
+    pub firing: u64,
     /// The hooks above its firing.
     pub chain: Chain,
     /// No person can approve anything that it fires.

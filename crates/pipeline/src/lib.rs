@@ -21,6 +21,7 @@
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal as stages, iterations and hooks |
+//! | [`trace`] | what our hooks did inside other agents |
 #![warn(missing_docs)]
 
 mod availability;
@@ -50,3 +51,4 @@ pub mod sources;
 pub mod stored_session;
 pub mod task_lease;
 pub mod timeline;
+pub mod trace;

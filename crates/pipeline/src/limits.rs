@@ -215,3 +215,37 @@ pub const UNNAMED_RUN_BYTES_MAX: u64 = 256 * 1024;
 /// Lengths of a transcript that a resumed session knows. The last one that fits checks all before it;
 /// earlier ones only help if the end of the file is lost.
 pub const TRANSCRIPT_MARKS_MAX: usize = 1_000;
+
+/// Bytes of one text in a trace. A command fits; of a file, a prompt or output the beginning is
+/// enough to recognise it.
+pub const TRACE_TEXT_BYTES_MAX: usize = 2 * 1024;
+
+/// Bytes of one line of a trace. A longer one is left out.
+pub const TRACE_LINE_BYTES_MAX: usize = 32 * 1024;
+
+/// Bytes that one call adds to a trace: dozens of hooks. What exceeds them is only counted.
+pub const TRACE_CALL_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of a trace's file: some thousands of calls. A full file is kept once as the older half, and
+/// the half before it is deleted. So the newest 4 to 8 MiB of a session are there.
+pub const TRACE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Bytes of a trace's file that are read. A call may exceed the limit when several end at once; a
+/// file that is much longer was written by something else.
+pub const TRACE_BYTES_READ_MAX: u64 = 2 * TRACE_BYTES_MAX;
+
+/// Traces of sessions that were silent for this long are deleted: agents themselves keep transcripts
+/// for a month.
+pub const TRACE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Files of traces. When a session begins, the files that were silent longest are deleted.
+pub const TRACE_FILES_MAX: usize = 1000;
+
+/// Bytes of all traces, likewise.
+pub const TRACES_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// Entries of the folder that are looked at: more are there only if something else writes to it.
+pub const TRACE_ENTRIES_MAX: usize = 10_000;
+
+/// Characters of the agent's id of its session that a trace shows.
+pub const TRACE_SESSION_CHARS_MAX: usize = 128;

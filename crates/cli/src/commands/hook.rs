@@ -13,6 +13,7 @@
 //! | `memory` | what a session remembers between calls |
 //! | `repeated_call` | a tool call that the agent delivers twice |
 //! | `detached` | background hooks, in a separate process |
+//! | `trace` | what hooks did, for `sessions` and the page |
 
 mod deadline;
 mod detached;
@@ -22,6 +23,7 @@ mod limits;
 mod memory;
 mod repeated_call;
 mod runnable_hooks;
+mod trace;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -32,12 +34,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hookwright_dialects::hosts::{self, Host, HostCall, HostReply, Inject, UnreadableCall};
 use hookwright_engine::ports::Keepsake;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Answer, Background, Chain, Engine, Fired, Firing};
+use hookwright_engine::{Answer, Background, Chain, Engine, Fired, Firing, Interest};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
+use hookwright_pipeline::trace::TraceFolder;
 
 use self::deadline::Deadline;
 use self::memory::SessionMemory;
 use self::repeated_call::DeliveredCall;
+use self::trace::CallTrace;
 use crate::chain_above::chain_above;
 use crate::error::Failure;
 use crate::exit_code;
@@ -135,8 +139,13 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let memory = Arc::new(memory);
     let environment = starter.environment(|name| host.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
+    let session = call.event.text("session_id").unwrap_or_default();
+    let trace = match state::folder() {
+        Ok(state) => CallTrace::new(TraceFolder::new(&state), host, session, starter.agent()),
+        Err(_) => CallTrace::off(),
+    };
     let answering = HostAnswer { host, deadline, memory, notices, screen };
-    answering.answer(&call, environment)
+    answering.answer(&call, environment, trace)
 }
 
 /// An unreadable event may be one that a guard checks.
@@ -226,8 +235,14 @@ struct HostAnswer<'a> {
 }
 
 impl HostAnswer<'_> {
-    /// Runs the hooks and prints the reply. `environment` is the hooks' environment.
-    fn answer(&self, call: &HostCall, environment: Environment) -> Result<u8, Failure> {
+    /// Runs the hooks, records what they did, and prints the reply. `environment` is the hooks'
+    /// environment.
+    fn answer(
+        &self,
+        call: &HostCall,
+        environment: Environment,
+        trace: CallTrace,
+    ) -> Result<u8, Failure> {
         let event = &call.event;
         let found = match UserFolders::current().config() {
             None => Err(Failure::NoStateFolder),
@@ -237,6 +252,8 @@ impl HostAnswer<'_> {
             Ok(found) => found,
             Err(failure) => {
                 let decision = without_hooks(event, &failure);
+                let folder = event.text("cwd").unwrap_or_default().to_owned();
+                trace.write(call, &decision, folder, None);
                 let blocks = has_to_block(event, &decision);
                 return print(&self.reply(call, &decision), blocks, self.screen);
             }
@@ -249,7 +266,11 @@ impl HostAnswer<'_> {
                 print(&reply, event.name.power() == Power::Blocks, self.screen)
             }
             DeliveredCall::First(delivery) => {
-                let decision = self.decide(call, found);
+                let trace = if found.loaded.untraced { CallTrace::off() } else { trace };
+                let project = found.root.to_string_lossy().into_owned();
+                let secrets = found.secrets.clone();
+                let decision = self.decide(call, found, &trace);
+                trace.write(call, &decision, project, Some(&secrets));
                 let reply = self.reply(call, &decision);
                 delivery.answered(&reply);
                 print(&reply, has_to_block(event, &decision), self.screen)
@@ -270,7 +291,7 @@ impl HostAnswer<'_> {
     }
 
     /// The hooks' decision.
-    fn decide(&self, call: &HostCall, found: ProjectHooks) -> Decision {
+    fn decide(&self, call: &HostCall, found: ProjectHooks, trace: &CallTrace) -> Decision {
         let event = &call.event;
         let mut parts = Vec::new();
         let session = event.text("session_id").unwrap_or_default();
@@ -285,7 +306,7 @@ impl HostAnswer<'_> {
         notices.extend(self.notices.iter().cloned());
         // Notices are shown once per session.
         notices.extend(parts.iter_mut().flat_map(|part| std::mem::take(&mut part.system_messages)));
-        match self.by_firing(call, found) {
+        match self.by_firing(call, found, trace) {
             Ok(all) => {
                 notices.extend(all.iter().flat_map(failures));
                 parts.extend(all.into_iter().map(|fired| fired.decision));
@@ -295,24 +316,36 @@ impl HostAnswer<'_> {
         self.with_notices(event, Decision::combine(parts), notices)
     }
 
-    fn by_firing(&self, call: &HostCall, mut found: ProjectHooks) -> Result<Vec<Fired>, Failure> {
+    fn by_firing(
+        &self,
+        call: &HostCall,
+        mut found: ProjectHooks,
+        trace: &CallTrace,
+    ) -> Result<Vec<Fired>, Failure> {
         let chain = chain_above();
+        // The engine is quicker at events that no hook hears if nothing receives its run events.
+        let is_heard = call.events().any(|event| !found.loaded.hooks.woken(event).is_empty());
         let memory: Arc<SessionMemory> = Arc::clone(&self.memory);
         let engine = found.engine(EngineOptions {
             memory: Some(memory),
             background: Background::Elsewhere,
             ..EngineOptions::default()
         });
+        if let Some(observer) = trace.observer().filter(|_| is_heard) {
+            engine.observe(Interest::NoOutput, observer);
+        }
         let mut all = Vec::new();
         runtime()?.block_on(async {
             for event in call.events() {
+                trace.fires(event);
                 all.push(self.in_time(&engine, event, chain.clone()).await?);
             }
             Ok::<(), Failure>(())
         })?;
         let handed_over = engine.handed_over();
         if !handed_over.is_empty()
-            && let Err(error) = detached::start(self.host, &found, handed_over)
+            && let Err(error) =
+                detached::start(self.host, &found, handed_over, trace.of_background())
             && let Some(last) = all.last_mut()
         {
             let message = format!("background hooks could not be started: {error}");
@@ -331,7 +364,7 @@ impl HostAnswer<'_> {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let power = Some(event.name.power());
         interrupts.code = unasked::exit_code(power, Unasked::Interrupted, Asker::Agent);
-        let firing = Firing { chain, ..Firing::default() };
+        let firing = Firing { chain, skips_unheard: true, ..Firing::default() };
         let firing = engine.fire(event.clone(), firing);
         let fired = match self.within(engine, interrupts.ending(engine, self.screen, firing)).await
         {
@@ -459,7 +492,8 @@ mod tests {
             assert_eq!(loaded.faults, []);
             let root = root.path().to_owned();
             let hooks = ProjectHooks::loaded(root, environment.clone(), loaded);
-            let fired = answering.by_firing(call, hooks).unwrap_or_else(|_| panic!("no runtime"));
+            let fired = answering.by_firing(call, hooks, &CallTrace::off());
+            let fired = fired.unwrap_or_else(|_| panic!("no runtime"));
             Decision::combine(fired.into_iter().map(|fired| fired.decision)).verdict
         };
         let [list, remove] = ["ls", "sudo rm -r x"].map(tool_call);

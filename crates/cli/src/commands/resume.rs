@@ -9,6 +9,7 @@ use hookwright_pipeline::history::History;
 use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session::Parts;
 use hookwright_pipeline::stored_session::stored_status;
+use hookwright_pipeline::trace::TraceKey;
 use hookwright_store::{JournalKey, Record, Store};
 
 use crate::config_files::ConfigOptions;
@@ -117,6 +118,9 @@ fn chosen(
 ) -> Result<Record, Failure> {
     let project = place.project();
     match &arguments.session {
+        Some(text) if TraceKey::may_begin_with(text) => {
+            Err(SessionFailure::InAgent { name: text.clone() }.into())
+        }
         Some(text) => {
             let text = text.parse::<SessionName>().map_err(SessionFailure::Name)?;
             session_choice::anywhere(store, &project, text.as_str())

@@ -50,7 +50,7 @@ pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, F
     let store = state::store()?;
     let approvals = approvals::of_store(store.clone())?;
     let of_project = (!arguments.all_projects).then(|| project.clone());
-    let board = Board::new(store, approvals, of_project);
+    let board = Board::new(state::with_traces(Some(store))?, approvals, of_project);
     check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
     let shown = show(board, arguments.bind, arguments.port).map_err(Failure::Serve)?;
     for note in &shown.notes {

@@ -1,5 +1,6 @@
 //! Errors about sessions, and what the user can do about them.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(crate) enum SessionFailure {
     OfHook { name: String, command: &'static str, origin: String, is_completed: bool },
     /// `resume` was called for a session of the built-in agent.
     OfAgent { name: String },
+    /// `resume` or `stop` was called for a session of another agent.
+    InAgent { name: String },
     /// The session could not continue.
     Broken(SessionError),
     /// This project has no session.
@@ -69,6 +72,8 @@ pub(crate) enum SessionFailure {
     Unreadable(FolderError),
     /// The session's folder cannot be deleted.
     FolderStays { name: String, cause: FolderError },
+    /// The trace of another agent's session cannot be deleted.
+    TraceStays { name: String, cause: io::Error },
 }
 
 impl From<SessionFailure> for Failure {
@@ -98,6 +103,14 @@ impl SessionFailure {
                 heading: format!("session `{name}` is a session of `hookwright agent`"),
                 place: None,
                 help: format!("continue it: `hookwright agent --resume {name} -p PROMPT`"),
+            },
+            SessionFailure::InAgent { name } => Message {
+                heading: format!("`{name}` is a session of another agent"),
+                place: None,
+                help:
+                    "end or continue it in that agent; `hookwright sessions` only shows what your \
+                     hooks did there"
+                        .into(),
             },
             SessionFailure::Taken { name } => Message {
                 heading: format!("session `{name}` already exists (completed)"),
@@ -229,6 +242,13 @@ impl SessionFailure {
                 heading: format!("the session's files cannot be read: {error}"),
                 place: None,
                 help: of_folder(error).into(),
+            },
+            SessionFailure::TraceStays { name, cause } => Message {
+                heading: format!("the trace of `{name}` cannot be deleted: {cause}"),
+                place: None,
+                help:
+                    "check the rights of the folder `traces` in the state folder, then prune again"
+                        .into(),
             },
             SessionFailure::FolderStays { name, cause } => Message {
                 heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),

@@ -5,6 +5,8 @@ use hookwright_events::{
     RunEvent, RunEventKind, SessionEvent, TurnEvent, Verdict, WorkOutcome,
 };
 
+use serde_json::{Map, Value};
+
 use super::{at_most, human};
 use crate::text::{count, local_to_the_millisecond, one_line};
 
@@ -29,11 +31,12 @@ pub(crate) fn not_understood(sequence: u64) -> String {
 fn what(kind: &RunEventKind) -> String {
     let said = |text: &str| one_line(text, WORDS_MAX);
     match kind {
-        RunEventKind::Firing(FiringEvent::Fired { event, subject, key, .. }) => {
+        RunEventKind::Firing(FiringEvent::Fired { event, subject, key, data, .. }) => {
             let subject = subject.as_deref().map(|subject| format!(" ({})", said(subject)));
             let key = key.as_deref().map(|key| format!(", {}", said(key)));
             let (subject, key) = (subject.unwrap_or_default(), key.unwrap_or_default());
-            format!("fired {event}{subject}{key}")
+            let call = data.as_ref().and_then(of_call).map(|call| format!(": {}", said(call)));
+            format!("fired {event}{subject}{key}{}", call.unwrap_or_default())
         }
         RunEventKind::Firing(FiringEvent::TakenUp { event, .. }) => {
             format!("{event} resumed")
@@ -90,7 +93,9 @@ fn what(kind: &RunEventKind) -> String {
             format!("remembered {}", said(&what.to_string()))
         }
         RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
-            format!("session started: {} ({})", said(plan), said(&stages.join(", ")))
+            let stages = Some(stages.join(", ")).filter(|stages| !stages.is_empty());
+            let stages = stages.map(|stages| format!(" ({})", said(&stages)));
+            format!("session started: {}{}", said(plan), stages.unwrap_or_default())
         }
         RunEventKind::Session(SessionEvent::SessionResumed { time, .. }) => {
             format!("session resumed, time {time}")
@@ -218,6 +223,12 @@ fn what(kind: &RunEventKind) -> String {
         }
         RunEventKind::Session(SessionEvent::Noted { note }) => format!("note: {}", said(note)),
     }
+}
+
+/// What a tool is called with: its command or its file.
+fn of_call(data: &Map<String, Value>) -> Option<&str> {
+    let input = data.get("tool_input")?;
+    ["command", "file_path"].iter().find_map(|field| input[field].as_str())
 }
 
 fn of_outcome(outcome: &Outcome) -> String {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Table, human, session_wait};
 use crate::text::{Paint, count, local, one_line, visible};
 use hookwright_events::SessionStatus;
+use hookwright_pipeline::record::AgentSession;
 use hookwright_server::approvals::now_ms;
 
 use crate::config_files::ConfigFiles;
@@ -34,7 +35,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
             session.status.in_words().to_owned(),
             one_line(&record.plan, CELL_CHARS_MAX),
             stage(session),
-            record.iterations.to_string(),
+            iterations(session),
             local(&record.start_time),
             duration(session, now),
             one_line(record.metadata.git_branch.as_deref().unwrap_or("-"), CELL_CHARS_MAX),
@@ -110,12 +111,17 @@ pub(crate) fn heading(session: &KnownSession) -> String {
     if let Some(took) = session.duration_ms(now_ms()) {
         text.push_str(&format!(", {}", human::duration(took as f64)));
     }
-    text.push_str(&format!(
-        "\n  {} with agent {}, began {}",
-        visible(&one_line(&record.plan, CELL_CHARS_MAX)),
-        visible(&record.provider),
-        local(&record.start_time)
-    ));
+    let plan = one_line(&record.plan, CELL_CHARS_MAX);
+    let what = match session.trace() {
+        Some(_) => format!("your hooks inside {}", visible(&plan)),
+        None => format!("{} with agent {}", visible(&plan), visible(&record.provider)),
+    };
+    text.push_str(&format!("\n  {what}, began {}", local(&record.start_time)));
+    if session.trace().is_some()
+        && let Some(AgentSession { session, .. }) = record.agent_sessions.first()
+    {
+        text.push_str(&format!(", its session {}", one_line(session, CELL_CHARS_MAX)));
+    }
     if let Some(branch) = &record.metadata.git_branch {
         text.push_str(&format!(", branch {}", one_line(branch, CELL_CHARS_MAX)));
     }
@@ -131,9 +137,20 @@ pub(crate) fn heading(session: &KnownSession) -> String {
     text
 }
 
+/// The number of iterations; a session of another agent has none.
+fn iterations(session: &KnownSession) -> String {
+    match session.trace() {
+        Some(_) => "-".to_owned(),
+        None => session.record.iterations.to_string(),
+    }
+}
+
 /// `1/2 plan`.
 fn stage(session: &KnownSession) -> String {
     let record = &session.record;
+    if session.trace().is_some() {
+        return "-".to_owned();
+    }
     let name = record.stages.get((record.stage as usize).wrapping_sub(1));
     let name = name.map(|name| format!(" {}", one_line(name, CELL_CHARS_MAX))).unwrap_or_default();
     format!("{}/{}{name}", record.stage, record.stages.len())

@@ -15,16 +15,16 @@ use crate::interrupts::until;
 use crate::support::{Ran, Sandbox, repository};
 
 /// A host, and the recordings of a shell command, of a new file, of its result, and of a stop.
-struct Recorded {
-    host: &'static str,
-    shell: &'static str,
+pub(crate) struct Recorded {
+    pub(crate) host: &'static str,
+    pub(crate) shell: &'static str,
     file: &'static str,
     result: &'static str,
     /// If a stop can be blocked there.
     stop: Option<&'static str>,
 }
 
-const RECORDED: &[Recorded] = &[
+pub(crate) const RECORDED: &[Recorded] = &[
     Recorded {
         host: "cline",
         shell: "02-PreToolUse-run_commands",
@@ -77,7 +77,7 @@ const RECORDED: &[Recorded] = &[
 ];
 
 /// A recorded event, moved into the sandbox's project.
-fn sent(sandbox: &Sandbox, host: &str, case: &str) -> Value {
+pub(crate) fn sent(sandbox: &Sandbox, host: &str, case: &str) -> Value {
     let folder = repository().join("crates/dialects/tests/hosts").join(host).join(case);
     let text = fs::read_to_string(folder.join("sent.json")).unwrap();
     let project = sandbox.path(".").canonicalize().unwrap();

@@ -88,6 +88,7 @@ mod tasks;
 mod tasks_of_sessions;
 mod termination;
 mod tour;
+mod traces;
 mod trust;
 mod unfired_hooks;
 mod usage;

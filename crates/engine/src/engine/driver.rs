@@ -401,6 +401,7 @@ impl Driver {
             digest: hook.digest(),
             carried: self.dispatch.carried().clone(),
             session: self.memory_of.clone(),
+            firing: self.number,
             chain: self.firing.chain.clone(),
             no_approver: self.firing.no_approver,
         });

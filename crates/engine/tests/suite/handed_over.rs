@@ -58,7 +58,7 @@ hooks:
     );
     assert!(!host.exists("before") && !host.exists("after"), "nothing was started here");
     for one in &handed {
-        assert!(host.engine.take_over(sent(one)).await);
+        assert!(host.engine.take_over(sent(one)).await.is_some());
     }
     host.engine.settle().await;
     let read: Value = serde_json::from_str(&host.read("before")).expect("JSON");
@@ -78,7 +78,7 @@ async fn a_hook_that_was_handed_over_is_not_checked_again_but_is_retried_as_usua
         once: true, on_failure: retry, retry_delay: 10ms}]}";
     let host = Host::new(hooks);
     let (_, handed) = judged(&host, hooks, event("session:start", json!({}))).await;
-    assert!(host.engine.take_over(sent(&handed[0])).await);
+    assert!(host.engine.take_over(sent(&handed[0])).await.is_some());
     host.engine.settle().await;
     assert_eq!(host.read("tries"), "x\nx\nx\n");
 }
@@ -100,7 +100,7 @@ async fn a_hook_that_is_another_meanwhile_does_not_run_in_its_place() {
     let host = Host::new("hooks: {session:start: [{id: a, command: 'echo > other'}]}");
     let hooks = "hooks: {session:start: [{id: a, command: 'echo > meant'}]}";
     let (_, handed) = judged(&host, hooks, event("session:start", json!({}))).await;
-    assert!(!host.engine.take_over(sent(&handed[0])).await);
+    assert_eq!(host.engine.take_over(sent(&handed[0])).await, None);
     host.engine.settle().await;
     assert_eq!((host.exists("other"), host.exists("meant")), (false, false));
 }
@@ -125,7 +125,7 @@ hooks:
     assert_eq!(statuses, [Status::Success]);
     let ids: Vec<&str> = handed.iter().map(|one| one.hook.as_str()).collect();
     assert_eq!(ids, ["hookwright.yaml#notify"]);
-    assert!(host.engine.take_over(sent(&handed[0])).await);
+    assert!(host.engine.take_over(sent(&handed[0])).await.is_some());
     host.until_exists("notified").await;
 }
 

@@ -40,6 +40,8 @@ impl PageContext<'_> {
     /// The page of a session.
     pub(crate) fn session_path(&self, name: &str, project: &str) -> String {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+        // The names of other agents' sessions contain it, and a path may.
+        let name = name.replace("%3A", ":");
         format!("/sessions/{name}{}", self.query(project, None))
     }
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use hookwright_events::wait::WaitState;
 use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::trace::TraceKey;
 use hookwright_store::RecordPosition;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -282,7 +283,8 @@ fn looks(method: &Method) -> bool {
 
 /// Parses a path. A session's name has no character that needs escaping.
 fn parse_path(path: &str) -> Option<BoardRequest<'_>> {
-    let is_name = |name: &&str| name.parse::<SessionName>().is_ok();
+    let is_name =
+        |name: &&str| name.parse::<SessionName>().is_ok() || TraceKey::parse(name).is_some();
     let mut parts = path.strip_prefix('/')?.split('/');
     let asked = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
         ("", None, None, None) => BoardRequest::Overview,
@@ -347,6 +349,8 @@ mod tests {
             ("/", Some(BoardRequest::Overview)),
             ("/stream", Some(BoardRequest::OverviewStream)),
             ("/sessions/calm-fox", Some(BoardRequest::Session("calm-fox"))),
+            ("/sessions/codex:0f3a5c7e9b1d", Some(BoardRequest::Session("codex:0f3a5c7e9b1d"))),
+            ("/sessions/codex:..", None),
             ("/sessions/calm-fox/stream", Some(BoardRequest::SessionStream("calm-fox"))),
             ("/sessions/calm-fox/reports/7", Some(BoardRequest::Report("calm-fox", 7))),
             ("/sessions/calm-fox/turns/2-14", Some(BoardRequest::Turn("calm-fox", 2, 14))),

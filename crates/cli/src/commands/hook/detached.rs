@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 use hookwright_config::{self as config, ConfigFile, Dialect, ReadFile, Scope};
 use hookwright_dialects::hosts::{self, Host};
-use hookwright_engine::HandedOver;
 use hookwright_engine::hook::Layer;
+use hookwright_engine::{HandedOver, Interest};
+use hookwright_pipeline::trace::TraceFolder;
 use rustix::process::{getpgrp, getpid, setsid};
 use serde::{Deserialize, Serialize};
 
 use super::memory::SessionMemory;
+use super::trace::BackgroundTrace;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::Failure;
 use crate::exit_code;
@@ -35,6 +37,8 @@ struct Job {
     root: PathBuf,
     files: Vec<JobFile>,
     hooks: Vec<HandedOver>,
+    /// Where their end is recorded.
+    trace: Option<BackgroundTrace>,
 }
 
 /// A file as it was read and trusted.
@@ -52,12 +56,14 @@ pub(super) fn start(
     host: &dyn Host,
     found: &ProjectHooks,
     hooks: Vec<HandedOver>,
+    trace: Option<BackgroundTrace>,
 ) -> io::Result<()> {
     let job = Job {
         host: host.name().to_owned(),
         root: found.root.clone(),
         files: found.files.iter().filter_map(JobFile::from_read).collect(),
         hooks,
+        trace,
     };
     let mut input = nameless_file()?;
     input.write_all(&serde_json::to_vec(&job)?)?;
@@ -91,19 +97,35 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
     let secrets = ConfigFiles::find(&options).ok().and_then(|found| found.secrets().ok());
     let mut hooks = ProjectHooks::loaded(job.root, environment, loaded);
     hooks.secrets = secrets.unwrap_or_default();
-    let memory = Arc::new(SessionMemory::new(host.name(), state::folder().ok()));
+    let state = state::folder().ok();
+    let memory = Arc::new(SessionMemory::new(host.name(), state.clone()));
     let engine = hooks.engine(EngineOptions { memory: Some(memory), ..EngineOptions::default() });
-    runtime()?.block_on(async {
+    let traced = job.trace.zip(state).map(|(trace, state)| {
+        let folder = TraceFolder::new(&state);
+        (trace.collector(folder.clone(), host), folder, trace)
+    });
+    if let Some(observer) = traced.as_ref().and_then(|(collected, ..)| collected.observer()) {
+        engine.observe(Interest::NoOutput, observer);
+    }
+    // The numbers of the firings here and in the call.
+    let mut firings = Vec::new();
+    let ended = runtime()?.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let work = async {
             for hook in job.hooks {
-                engine.take_over(hook).await;
+                let in_call = hook.firing;
+                firings.extend(engine.take_over(hook).await.map(|here| (here, in_call)));
             }
             engine.settle().await;
         };
         interrupts.ending(&engine, screen, work).await;
         Ok(exit_code::GO_ON)
-    })
+    });
+    if let Some((collected, folder, trace)) = traced {
+        let project = hooks.root.to_string_lossy().into_owned();
+        trace.write(&collected, (folder, host), &firings, project, &hooks.secrets);
+    }
+    ended
 }
 
 /// This program again, with nothing inherited but its input.

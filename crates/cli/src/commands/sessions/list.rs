@@ -48,7 +48,7 @@ pub(crate) struct ListArguments {
 }
 
 pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Failure> {
-    let sessions = Sessions::find(&arguments.project)?;
+    let sessions = Sessions::find_with_traces(&arguments.project)?;
     let shown_max = arguments.limit as usize;
     let mut list = sessions.list(&Query {
         all_projects: arguments.all_projects,

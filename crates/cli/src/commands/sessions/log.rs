@@ -37,7 +37,7 @@ pub(crate) struct LogArguments {
 }
 
 pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failure> {
-    let sessions = Sessions::find(&arguments.project)?;
+    let sessions = Sessions::find_with_traces(&arguments.project)?;
     let chosen = sessions.chosen(arguments.name.as_deref(), SessionChoice::Show("sessions log"))?;
     let name = chosen.1.name().to_owned();
     let mut last = 0;

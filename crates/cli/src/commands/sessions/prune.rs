@@ -76,7 +76,7 @@ pub(crate) struct PruneArguments {
 }
 
 pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, Failure> {
-    let sessions = Sessions::find(&arguments.project)?;
+    let sessions = Sessions::find_with_traces(&arguments.project)?;
     let (mut chosen, children) = choose(arguments, &sessions)?;
     if arguments.json {
         sessions.read_issues(&mut chosen)?;

@@ -52,7 +52,7 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Failure> {
-    let sessions = Sessions::find(&arguments.project)?;
+    let sessions = Sessions::find_with_traces(&arguments.project)?;
     let (store, mut session) =
         sessions.chosen(arguments.name.as_deref(), SessionChoice::Show("sessions show"))?;
     if let Some(which) = arguments.iteration {

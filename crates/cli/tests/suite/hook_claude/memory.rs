@@ -102,7 +102,7 @@ fn nothing_is_written_while_there_is_nothing_new() {
     let state = std::fs::read_dir(sandbox.path("../.local/state/hookwright")).unwrap();
     let mut names: Vec<_> = state.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["agents", "trust", "trust.lock"], "no store is opened");
+    assert_eq!(names, ["agents", "traces", "trust", "trust.lock"], "no store is opened");
 }
 
 #[test]

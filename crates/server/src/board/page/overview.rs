@@ -2,6 +2,7 @@
 
 use hookwright_events::SessionStatus;
 use hookwright_events::Usage;
+use hookwright_pipeline::trace::TraceKey;
 use hookwright_store::RecordPosition;
 use maud::{Markup, html};
 
@@ -66,7 +67,9 @@ fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
                     span.quiet { " · " (said(stage)) " (" (record.stage) " of " (record.stages.len()) ")" }
                 }
                 span.quiet {
-                    " · " (count(record.iterations as usize, "iteration"))
+                    @if TraceKey::parse(&record.name).is_none() {
+                        " · " (count(record.iterations as usize, "iteration"))
+                    }
                     @if let Some(used) = used(record.usage.map(Usage::from)) { " · " (used) }
                 }
             }

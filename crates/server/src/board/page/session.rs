@@ -5,6 +5,7 @@ use hookwright_events::visible_text::visible;
 use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::{IssueCounts, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState, QuestionState};
+use hookwright_pipeline::trace::TraceKey;
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
@@ -78,6 +79,7 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
         .filter(|_| process.is_none() && *status != SessionStatus::CutOff);
     let commit = record.metadata.git_commit.as_deref().unwrap_or_default();
     let commit: String = commit.chars().take(COMMIT_CHARS).collect();
+    let is_trace = TraceKey::parse(&record.name).is_some();
     html! {
         div #facts {
             p class={ "status " (mark.class()) } {
@@ -87,14 +89,24 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
                 }
             }
             dl.facts {
-                div { dt { "Plan" } dd { (said(&record.plan)) } }
-                div { dt { "Agent" } dd { (said(&record.provider)) } }
+                @if is_trace {
+                    div { dt { "Hooks inside" } dd { (said(&record.plan)) } }
+                } @else {
+                    div { dt { "Plan" } dd { (said(&record.plan)) } }
+                    div { dt { "Agent" } dd { (said(&record.provider)) } }
+                }
                 div { dt { "Began" } dd { (moment(&record.start_time)) } }
                 @if let Some(took) = took { div { dt { "Took" } dd { (duration(took as f64)) } } }
                 @if process.is_some() {
                     div { dt { "Runs" } dd { (since(&record.start_time)) } }
                 }
-                div { dt { "Iterations" } dd { (record.iterations) } }
+                @if is_trace {
+                    @if let Some(known) = record.agent_sessions.first() {
+                        div { dt { "Its session" } dd { (said(&known.session)) } }
+                    }
+                } @else {
+                    div { dt { "Iterations" } dd { (record.iterations) } }
+                }
                 @if record.issue_counts().planned > 0 {
                     div { dt { "Issues" } dd { (issues(record)) } }
                 }

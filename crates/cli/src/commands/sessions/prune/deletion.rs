@@ -37,6 +37,12 @@ pub(super) fn delete(
     session: &KnownSession,
     children: &[&KnownSession],
 ) -> Result<Deleted, Failure> {
+    if let Some(key) = session.trace() {
+        let removed = state::traces()?.remove(&key);
+        let name = session.name().to_owned();
+        removed.map_err(|cause| SessionFailure::TraceStays { name, cause })?;
+        return Ok(Deleted::Yes);
+    }
     let lease = lease::name_of(&session.record.workspace, session.name());
     let fence = match lease::take(store, &lease) {
         Ok(fence) => fence,
