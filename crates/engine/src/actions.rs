@@ -144,6 +144,9 @@ pub(crate) trait ActionNews: Send {
     /// Whether anything reads the run events of this action.
     fn is_watched(&self) -> bool;
 
+    /// Whether anything reads the ids of its processes.
+    fn wants_processes(&self) -> bool;
+
     /// Its process started, it waits for a person, or it has a note.
     fn report(&mut self, kind: RunEventKind);
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hookwright_events::{Decision, Event, RunEvent, RunEventKind};
+use hookwright_events::{Decision, Event, FiringEvent, RunEvent, RunEventKind};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -121,6 +121,18 @@ pub enum Interest {
     Everything,
     /// All except live output, which is in the reports as well.
     NoOutput,
+    /// The same without the ids of processes, which have to be read from the system for every hook.
+    NoProcesses,
+}
+
+impl Interest {
+    fn includes(self, kind: &RunEventKind) -> bool {
+        match kind {
+            RunEventKind::Firing(FiringEvent::HookOutput { .. }) => self == Self::Everything,
+            RunEventKind::Firing(FiringEvent::HookRunning { .. }) => self != Self::NoProcesses,
+            _ => true,
+        }
+    }
 }
 
 impl Engine {

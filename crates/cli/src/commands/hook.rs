@@ -332,7 +332,7 @@ impl HostAnswer<'_> {
             ..EngineOptions::default()
         });
         if let Some(observer) = trace.observer().filter(|_| is_heard) {
-            engine.observe(Interest::NoOutput, observer);
+            engine.observe(Interest::NoProcesses, observer);
         }
         let mut all = Vec::new();
         runtime()?.block_on(async {

@@ -21,7 +21,7 @@ impl<'a> ChildNews<'a> {
     }
 
     pub(super) fn started(&mut self, leader: &Leader) {
-        if self.news.is_watched() {
+        if self.news.wants_processes() {
             self.news.report(RunEventKind::Firing(FiringEvent::HookRunning {
                 hook: self.hook.to_owned(),
                 pid: leader.pid,

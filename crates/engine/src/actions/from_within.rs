@@ -96,6 +96,10 @@ impl ActionNews for CommandNews<'_> {
         true
     }
 
+    fn wants_processes(&self) -> bool {
+        true
+    }
+
     fn report(&mut self, kind: RunEventKind) {
         let _ = self.requests.send(CallbackRequest::Told(Box::new(kind)));
     }

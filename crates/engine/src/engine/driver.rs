@@ -362,6 +362,7 @@ impl Driver {
             sender: self.sender.clone(),
             output: self.shared.output_is_watched().then(|| self.output_sender.clone()),
             is_watched: self.shared.is_watched(),
+            wants_processes: self.shared.processes_are_watched(),
             left_out: 0,
         };
         let is_awaited = attempt.terms.awaited;
@@ -506,6 +507,7 @@ struct Reporter {
     sender: UnboundedSender<DriverMessage>,
     output: Option<Sender<RunEventKind>>,
     is_watched: bool,
+    wants_processes: bool,
     /// Bytes of output dropped since the last line that fit.
     left_out: u64,
 }
@@ -518,6 +520,10 @@ impl ActionNews for Reporter {
 
     fn is_watched(&self) -> bool {
         self.is_watched
+    }
+
+    fn wants_processes(&self) -> bool {
+        self.wants_processes
     }
 
     fn report(&mut self, kind: RunEventKind) {

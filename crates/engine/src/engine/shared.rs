@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_events::{FiringEvent, RunEvent, RunEventKind};
+use hookwright_events::{RunEvent, RunEventKind};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +65,12 @@ impl EngineState {
         self.ports.journal.keeps() || !self.observers().is_empty()
     }
 
+    /// Whether anything reads the ids of processes.
+    pub(super) fn processes_are_watched(&self) -> bool {
+        let reads = |(interest, _): &(Interest, Observer)| *interest != Interest::NoProcesses;
+        self.ports.journal.keeps() || self.observers().iter().any(reads)
+    }
+
     /// Whether anything shows live output.
     pub(super) fn output_is_watched(&self) -> bool {
         self.observers().iter().any(|(interest, _)| *interest == Interest::Everything)
@@ -117,10 +123,8 @@ impl EngineState {
     pub(super) fn show(&self, events: &[RunEvent]) {
         let observers = self.observers().clone();
         for event in events {
-            let is_output =
-                matches!(event.kind, RunEventKind::Firing(FiringEvent::HookOutput { .. }));
             for (interest, observer) in &observers {
-                if *interest == Interest::Everything || !is_output {
+                if interest.includes(&event.kind) {
                     observer(event);
                 }
             }

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hookwright_events::RunEvent;
 use hookwright_store::limits::{ENTRIES_PER_PAGE_MAX, PAGE_BYTES_MAX, RECORDS_PER_PAGE_MAX};
 use hookwright_store::{
-    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
-    Reclaimed, Record, RecordKey, RecordPosition, Rewrite, Store, StoreError,
+    Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
+    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, RecordPosition, Rewrite, Store,
+    StoreError,
 };
 
 use super::file::{TraceFolder, TraceHalf, TraceHead};
@@ -157,6 +158,7 @@ impl TracedSession {
             place: self.place,
             status: self.record.status.to_string(),
             value: serde_json::to_string(&self.record).unwrap_or_default(),
+            claim_note: None,
         }
     }
 }
@@ -266,6 +268,10 @@ impl Store for StoreWithTraces {
 
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
         self.behind.as_ref().map_or(Ok(0), |store| store.queued(prefix))
+    }
+
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError> {
+        self.behind()?.claim(request)
     }
 
     fn acquire(

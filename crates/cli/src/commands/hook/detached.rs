@@ -105,7 +105,7 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
         (trace.collector(folder.clone(), host), folder, trace)
     });
     if let Some(observer) = traced.as_ref().and_then(|(collected, ..)| collected.observer()) {
-        engine.observe(Interest::NoOutput, observer);
+        engine.observe(Interest::NoProcesses, observer);
     }
     // The numbers of the firings here and in the call.
     let mut firings = Vec::new();
