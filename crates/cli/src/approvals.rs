@@ -17,7 +17,9 @@ use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
-use hookwright_server::{AnswerResult, Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
+use hookwright_server::{
+    AnswerResult, Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk,
+};
 use hookwright_store::{KeptWaits, Store};
 use serde_json::{Value, json};
 
@@ -29,21 +31,24 @@ use crate::{exit_code, state};
 /// The asking process, and where it listens for answers.
 #[derive(Clone)]
 pub(crate) struct Asking {
-    pub(crate) project: String,
     /// The running loop or pipeline.
     pub(crate) pipeline: Option<String>,
     pub(crate) address: CallbackAddress,
 }
 
-/// People's answers for hooks. Opens nothing before the first question.
+/// People's answers for hooks. `store` opens the store of the questions and names their project;
+/// it is not called before the first question.
 pub(crate) fn port(
     asking: Asking,
-    store: impl Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync + 'static,
+    store: impl Fn() -> Result<(Arc<dyn Store>, AskingProject), Failure> + Send + Sync + 'static,
 ) -> Arc<dyn Waits> {
-    let Asking { project, pipeline, address } = asking;
+    let Asking { pipeline, address } = asking;
     let keeper = || serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
-    let about = AskingProcess { project, pipeline, keeper, address, default_port: PORT };
-    let open = move || of_store(store()?);
+    let about = AskingProcess { pipeline, keeper, address, default_port: PORT };
+    let open = move || {
+        let (store, project) = store()?;
+        Ok((of_store(store)?, project))
+    };
     let in_words = |failure: Failure| io::Error::other(failure.message().heading);
     Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
 }
@@ -77,8 +82,8 @@ fn is_inside(wait: &Wait, origin: Origin) -> bool {
     // Without a parsable keeper, no caller is known to be inside.
     let Ok(holder) = serde_json::from_str::<LeaseOwner>(&wait.keeper) else { return false };
     let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
-    let (project, session) = (wait.project.as_str(), wait.session.as_deref());
-    let asker = Asker { holder: &holder, project, session, agents: &agents };
+    let (root, session) = (wait.project_root(), wait.session.as_deref());
+    let asker = Asker { holder: &holder, root, session, agents: &agents };
     match origin {
         Origin::View | Origin::Elsewhere => false,
         Origin::Process(pid) => Caller::of(pid).is_inside(&asker),

@@ -17,6 +17,7 @@ mod import;
 mod init;
 mod late;
 mod list;
+mod project;
 mod reject;
 mod reopen;
 mod resume;
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
     Reopen(reopen::ReopenArguments),
+    Project(project::ProjectArguments),
     Fire(fire::FireArguments),
     Hook(hook::HookArguments),
     Explain(explain::ExplainArguments),
@@ -115,6 +117,7 @@ impl Command {
             | Command::Approve(_)
             | Command::Reject(_)
             | Command::Reopen(_)
+            | Command::Project(_)
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
@@ -163,6 +166,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),
         Command::Reopen(arguments) => reopen::reopen(&arguments, screen),
+        Command::Project(arguments) => project::project(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Hook(arguments) => hook::hook(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),

@@ -11,6 +11,7 @@ mod editing;
 mod event_data;
 mod firing;
 mod importing;
+mod project;
 mod serving;
 mod session;
 mod storage;
@@ -33,6 +34,7 @@ pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
 pub(crate) use self::firing::{Certainty, fired_by, unfired_together};
 pub(crate) use self::importing::{ImportFailure, still_found};
+pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
 pub(crate) use self::task::TaskFailure;
@@ -104,6 +106,8 @@ pub(crate) enum Failure {
     Approval(ApprovalFailure),
     /// A piece of work cannot be used.
     Work(WorkFailure),
+    /// The project's name cannot be used.
+    Project(ProjectFailure),
     /// A task cannot be used as asked.
     Task(TaskFailure),
     /// The page of sessions cannot be served.
@@ -155,6 +159,7 @@ impl Failure {
             | Failure::NobodyToAsk { .. }
             | Failure::TrustFromInside
             | Failure::Work(_)
+            | Failure::Project(_)
             | Failure::Serve(_)
             | Failure::Approval(_)
             | Failure::Task(_)
@@ -287,6 +292,7 @@ impl Failure {
             Failure::Session(failure) => failure.message(),
             Failure::Agent(failure) => failure.message(),
             Failure::Work(failure) => failure.message(),
+            Failure::Project(failure) => failure.message(),
             Failure::Approval(failure) => failure.message(),
             Failure::Task(failure) => failure.message(),
             Failure::Serve(error) => serving::of_serving(error),

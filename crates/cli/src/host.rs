@@ -17,11 +17,13 @@ use hookwright_engine::{Background, Engine, HookSet, Secrets, Setup};
 use hookwright_events::Event;
 use serde_json::Value;
 
+use hookwright_server::AskingProject;
+
 use crate::approvals::{self, Asking};
 use crate::config_files::ConfigFiles;
 use crate::error::Failure;
 use crate::interrupts::check_descriptors;
-use crate::state;
+use crate::{project, state};
 
 /// The hooks of a project.
 pub(crate) struct ProjectHooks {
@@ -89,9 +91,14 @@ impl ProjectHooks {
 
     /// The same for some of the hooks.
     pub(crate) fn engine_of(&self, hooks: HookSet, options: EngineOptions) -> Engine {
-        let project = self.root.to_string_lossy().into_owned();
-        let asking = Asking { project, pipeline: None, address: self.loaded.callback.clone() };
-        let waits = approvals::port(asking, state::store);
+        let asking = Asking { pipeline: None, address: self.loaded.callback.clone() };
+        let root = self.root.clone();
+        let waits = approvals::port(asking, move || {
+            let store = state::store()?;
+            let name = project::bound(&root, &store)?;
+            let root = project::root_beside(&name, &root);
+            Ok((store, AskingProject { name, root }))
+        });
         self.assemble(hooks, options, Ports { waits, ..Ports::default() })
     }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
-use crate::{session_choice, state};
+use crate::{project, session_choice, state};
 
 /// The project of a command.
 #[derive(Debug, clap::Args)]
@@ -145,6 +145,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("startTime", &record.start_time)?;
         fields.serialize_entry("endTime", &record.end_time)?;
         fields.serialize_entry("workspace", &record.workspace)?;
+        fields.serialize_entry("project", record.project())?;
         fields.serialize_entry("command", &record.command)?;
         fields.serialize_entry("args", &record.args)?;
         fields.serialize_entry("issuesPlanned", &record.issues_planned)?;
@@ -223,7 +224,7 @@ impl KnownSession {
     }
 
     pub(crate) fn journal(&self) -> JournalKey {
-        let (project, session) = (self.record.workspace.clone(), self.record.name.clone());
+        let (project, session) = (self.record.project().to_owned(), self.record.name.clone());
         JournalKey { project, session }
     }
 
@@ -238,6 +239,7 @@ pub(crate) struct Sessions {
     /// `None` before the first session.
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) found: ConfigFiles,
+    /// The project's name, else its path.
     pub(crate) project: String,
 }
 
@@ -247,14 +249,16 @@ impl Sessions {
         let options =
             ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: true };
         let found = ConfigFiles::find(&options)?;
-        let project = found.project_root.to_string_lossy().into_owned();
-        Ok(Self { store: state::existing_store()?, found, project })
+        let store = state::existing_store()?;
+        let project = project::known(&found.project_root, store.as_ref())?;
+        Ok(Self { store, found, project })
     }
 
     /// The same with the sessions of other agents, which can only be looked at and deleted.
     pub(crate) fn find_with_traces(option: &ProjectOption) -> Result<Self, Failure> {
         let mut sessions = Self::find(option)?;
-        sessions.store = Some(state::with_traces(sessions.store.take())?);
+        let (root, project) = (&sessions.found.project_root, &sessions.project);
+        sessions.store = Some(state::with_traces(sessions.store.take(), root, project)?);
         Ok(sessions)
     }
 

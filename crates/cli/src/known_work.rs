@@ -11,7 +11,8 @@ use hookwright_store::KeptTasks;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
-use crate::{state, tasks};
+use crate::known_session::Sessions;
+use crate::tasks;
 
 /// The default folder of issues, if no session has worked on any.
 const USUAL_FOLDER: &str = "issues";
@@ -59,11 +60,11 @@ pub(crate) struct KnownWork {
 }
 
 impl KnownWork {
-    pub(crate) fn find(root: &Path) -> Result<Self, Failure> {
-        let project = root.to_string_lossy().into_owned();
-        let store = state::existing_store()?;
+    pub(crate) fn find(sessions: &Sessions) -> Result<Self, Failure> {
+        let (root, project) = (&*sessions.found.project_root, &*sessions.project);
+        let store = sessions.store.clone();
         let mut work = Self::default();
-        let states = store.clone().map(|store| IssueStates::new(store, &project));
+        let states = store.clone().map(|store| IssueStates::new(store, project));
         let mut known = match &states {
             Some(states) => states.all().map_err(Failure::Store)?,
             None => BTreeMap::new(),
@@ -102,7 +103,7 @@ impl KnownWork {
         if let Some(store) = store {
             // Every list has the states of all tasks; only those in this state are parsed.
             let few = [TaskState::InProgress];
-            let list = KeptTasks::new(store, &project).list(&few).map_err(tasks::task_failure)?;
+            let list = KeptTasks::new(store, project).list(&few).map_err(tasks::task_failure)?;
             let counts = TaskState::ALL.map(|state| (state.as_str(), list.count(state)));
             work.tasks.extend(counts.into_iter().filter(|(_, number)| *number > 0));
         }

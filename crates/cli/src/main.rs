@@ -42,6 +42,7 @@ mod faults;
 mod file_lock;
 mod hook_switches;
 mod host;
+mod inside;
 #[expect(dead_code, reason = "`connect` is its first reader")]
 mod installed_agent;
 mod interrupts;
@@ -50,6 +51,7 @@ mod known_work;
 mod mcp_servers;
 mod model_choice;
 mod model_service;
+mod project;
 mod render;
 mod runner;
 mod screen;

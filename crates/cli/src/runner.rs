@@ -1,5 +1,6 @@
 //! Shared by `run` and `resume`: finds a project and runs a session in it to its end.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,7 @@ use hookwright_pipeline::session::{
 use hookwright_pipeline::session_id;
 use hookwright_pipeline::sources::{Finder, Gathered, ProjectRuns, RunRequest, Source, Sources};
 use hookwright_pipeline::{lease, made_names};
+use hookwright_server::AskingProject;
 use hookwright_store::{Fence, Filter, Kind, Store};
 
 use crate::approvals::{self, Asking};
@@ -35,7 +37,7 @@ use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
-use crate::{built_in_driver, state, tasks};
+use crate::{built_in_driver, project, state, tasks};
 
 /// The requested run, found and checked.
 pub(crate) struct Prepared {
@@ -58,6 +60,8 @@ pub(crate) struct ProjectRunner {
     pub(crate) found: ConfigFiles,
     environment: Environment,
     agents: AgentFactory,
+    /// The project's name, else its path, once a store was opened.
+    project: OnceCell<String>,
 }
 
 impl ProjectRunner {
@@ -66,7 +70,8 @@ impl ProjectRunner {
         let started_in = found.working_dir.clone();
         let environment = process_environment();
         let agents = agents(&found, &environment);
-        Ok(Self { started_in, found, environment, agents })
+        let project = OnceCell::new();
+        Ok(Self { started_in, found, environment, agents, project })
     }
 
     /// The environment of a session's agents and hooks: this one, with the paths of this program
@@ -107,8 +112,23 @@ impl ProjectRunner {
         Ok(())
     }
 
+    /// Opens the user's store, and makes sure that it may use the project's name.
+    pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        let store = state::store()?;
+        self.bind_name(&store)?;
+        Ok(store)
+    }
+
+    /// Makes sure that the project may use its name in this store.
+    pub(crate) fn bind_name(&self, store: &Arc<dyn Store>) -> Result<(), Failure> {
+        let name = project::bound(&self.found.project_root, store)?;
+        let _ = self.project.set(name);
+        Ok(())
+    }
+
+    /// The project's name, else its path.
     pub(crate) fn project(&self) -> String {
-        self.found.project_root.to_string_lossy().into_owned()
+        self.project.get().expect("its name was bound when the store was opened").clone()
     }
 
     pub(crate) fn asked(&self, file: &str, agent: Option<&str>) -> RunRequest {
@@ -218,18 +238,20 @@ impl ProjectRunner {
         let arguments = std::env::args_os().skip(2);
         let args = arguments.map(|word| secrets.hide(&word.to_string_lossy()).into_owned());
         let start_time = Ports::default().clock.now();
-        SessionRecord {
+        let mut record = SessionRecord {
             id: session_id::generate(&start_time),
             name: name.as_str().to_owned(),
             start_time,
-            workspace: self.project(),
+            workspace: self.found.project_root.to_string_lossy().into_owned(),
             command: "run".to_owned(),
             args: args.collect(),
             provider: plan.stages.first().map_or("", |stage| stage.first_agent()).to_owned(),
             status: SessionStatus::Active,
             metadata: git_metadata(&self.found.project_root),
             ..SessionRecord::default()
-        }
+        };
+        record.set_project(self.project());
+        record
     }
 
     /// Takes the session's lease, which ends with this process at the latest.
@@ -321,15 +343,14 @@ impl ProjectRunner {
 impl ProjectRunner {
     /// The port for questions to people, for a session and its children.
     fn waits(&self, store: &Arc<dyn Store>) -> Arc<AskPeople> {
-        let (store, project) = (Arc::clone(store), self.project());
+        let (store, name) = (Arc::clone(store), self.project());
+        let root = project::root_beside(&name, &self.found.project_root);
+        let project = AskingProject { name, root };
         Arc::new(move |plan| {
-            let asking = Asking {
-                project: project.clone(),
-                pipeline: Some(plan.name.clone()),
-                address: plan.callback.clone(),
-            };
-            let kept_in = Arc::clone(&store);
-            approvals::port(asking, move || Ok(Arc::clone(&kept_in)))
+            let (pipeline, address) = (Some(plan.name.clone()), plan.callback.clone());
+            let (kept_in, project) = (Arc::clone(&store), project.clone());
+            let open = move || Ok((Arc::clone(&kept_in), project.clone()));
+            approvals::port(Asking { pipeline, address }, open)
         })
     }
 }

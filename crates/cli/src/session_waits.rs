@@ -102,7 +102,7 @@ fn of_session(
     let mut waits: Vec<SessionWait> = hooks.map(SessionWait::Hook).collect();
     waits.extend(agent.map(SessionWait::Agent));
     if let Some(task) = task.filter(|_| completes && waits.is_empty() && asked_by.is_empty()) {
-        let lock = lease::name_of_task(&record.workspace, task);
+        let lock = lease::name_of_task(record.project(), task);
         let holder = lease::holder(store, &lock).map_err(Failure::Store)?;
         let own = session.holder.as_ref().map(|holder| holder.pid);
         let other = holder.filter(|holder| Some(holder.pid) != own);

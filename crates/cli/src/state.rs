@@ -1,6 +1,6 @@
 //! The user's state: the store of sessions, and the trust file (`trust.rs`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_pipeline::desk::SocketDesks;
@@ -8,6 +8,7 @@ use hookwright_pipeline::trace::{StoreWithTraces, TraceFolder};
 use hookwright_store::{Kind, Loss, Record, RecordKey, Store, StoreLocation};
 
 use crate::error::Failure;
+use crate::project;
 use crate::screen::Screen;
 use crate::text::visible;
 use crate::user_folders::UserFolders;
@@ -28,9 +29,18 @@ pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     Ok(store)
 }
 
-/// A store that also shows what hooks did inside other agents.
-pub(crate) fn with_traces(store: Option<Arc<dyn Store>>) -> Result<Arc<dyn Store>, Failure> {
-    Ok(Arc::new(StoreWithTraces::new(store, traces()?)))
+/// A store that also shows what hooks did inside other agents: in the project with this path under
+/// this name.
+pub(crate) fn with_traces(
+    store: Option<Arc<dyn Store>>,
+    root: &Path,
+    project: &str,
+) -> Result<Arc<dyn Store>, Failure> {
+    let store = StoreWithTraces::new(store, traces()?);
+    Ok(Arc::new(match project::root_beside(project, root) {
+        Some(path) => store.naming(path, project.to_owned()),
+        None => store,
+    }))
 }
 
 /// What hooks did inside other agents.

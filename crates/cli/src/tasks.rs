@@ -5,7 +5,7 @@ mod completing;
 mod own_hooks;
 mod session_to_ask;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hookwright_engine::nearest;
 use hookwright_events::task::{Task, TaskState};
@@ -19,7 +19,7 @@ pub(crate) use self::completing::{Completed, as_json as completed_as_json, compl
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{Failure, TaskFailure};
 use crate::known_session::ProjectOption;
-use crate::state;
+use crate::{project, state};
 
 /// The path of this program, for agents and hooks of a session.
 pub(crate) const PROGRAM: &str = "HOOKWRIGHT_BIN";
@@ -28,7 +28,10 @@ pub(crate) const PROGRAM: &str = "HOOKWRIGHT_BIN";
 pub(crate) struct Tasks {
     /// `None` if there are no tasks and none is to be added.
     pub(crate) kept: Option<KeptTasks>,
+    /// The project's name, else its path.
     pub(crate) project: String,
+    /// The project's path.
+    pub(crate) root: String,
     /// The options for finding hooks.
     pub(crate) options: ConfigOptions,
     /// The calling process.
@@ -38,18 +41,25 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// The existing tasks, if any.
     pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
-        let store = state::existing_store()?;
-        Self::with(option, |project| Ok(store.map(|store| KeptTasks::new(store, project))))
+        Self::with(option, |root| {
+            let store = state::existing_store()?;
+            let project = project::known(root, store.as_ref())?;
+            Ok((store.map(|store| KeptTasks::new(store, &project)), project))
+        })
     }
 
     /// The tasks, for adding some.
     pub(crate) fn open(option: &ProjectOption) -> Result<Self, Failure> {
-        Self::with(option, |project| Ok(Some(KeptTasks::new(state::store()?, project))))
+        Self::with(option, |root| {
+            let store = state::store()?;
+            let project = project::bound(root, &store)?;
+            Ok((Some(KeptTasks::new(store, &project)), project))
+        })
     }
 
     fn with(
         option: &ProjectOption,
-        kept: impl FnOnce(&str) -> Result<Option<KeptTasks>, Failure>,
+        kept: impl FnOnce(&Path) -> Result<(Option<KeptTasks>, String), Failure>,
     ) -> Result<Self, Failure> {
         let cwd = match &option.cwd {
             Some(cwd) => Some(cwd.clone()),
@@ -58,9 +68,10 @@ impl Tasks {
         let options =
             ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: false };
         let without_hooks = ConfigOptions { no_global_hooks: true, ..options.searching() };
-        let found = ConfigFiles::find(&without_hooks)?;
-        let project = found.project_root.to_string_lossy().into_owned();
-        Ok(Self { kept: kept(&project)?, project, options, caller: Caller::this() })
+        let root = ConfigFiles::find(&without_hooks)?.project_root;
+        let (kept, project) = kept(&root)?;
+        let root = root.to_string_lossy().into_owned();
+        Ok(Self { kept, project, root, options, caller: Caller::this() })
     }
 
     /// The stored tasks. Fails with an unknown id if there are none.

@@ -14,7 +14,12 @@ pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "mcp_servers",
     "agent",
     "model",
+    "project",
 ];
+
+/// Those of the user's file for all projects.
+pub(super) const GLOBAL_FILE_KEYS: &[&str] = HOOK_FILE_KEYS.split_at(HOOK_FILE_KEYS.len() - 1).0;
+
 pub(super) const LOOP_KEYS: &[&str] = &[
     "version",
     "name",

@@ -80,6 +80,7 @@ mod mcp_server;
 mod node;
 mod notes;
 mod pipeline_file;
+mod project_name;
 mod schema;
 mod secrets_file;
 mod termination;
@@ -119,6 +120,7 @@ pub use mcp_server::{
     env_of_server, is_server_name,
 };
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
+pub use project_name::{ProjectName, project_name};
 pub use termination::{QueueSpec, Termination};
 pub use warning::{Warning, WarningKind};
 

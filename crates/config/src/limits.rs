@@ -28,6 +28,9 @@ pub const ITERATIONS_MAX: u32 = 1_000_000;
 /// Stages of one pipeline: their folders are numbered with two digits.
 pub const STAGES_MAX: usize = 99;
 
+/// Bytes of a project's name: it is part of keys, tables and file names.
+pub const PROJECT_NAME_BYTES_MAX: usize = 64;
+
 /// Characters of an MCP server's name: half of what the names of its tools may have.
 pub const MCP_SERVER_NAME_CHARS_MAX: usize = 32;
 

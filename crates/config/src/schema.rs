@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::action::{COMMON_KEYS, keys_of_all_types};
 use super::keys::HOOK_FILE_KEYS;
 use super::mcp_server::SERVER_KEYS;
-use crate::limits::MCP_SERVER_NAME_CHARS_MAX;
+use crate::limits::{MCP_SERVER_NAME_CHARS_MAX, PROJECT_NAME_BYTES_MAX};
 
 /// The schema of a hook file.
 pub fn schema() -> Value {
@@ -78,6 +78,12 @@ fn top_level(key: &str) -> Value {
             "additionalProperties": mcp_server(),
         }),
         "model" => json!({ "type": "string", "description": "the agent's model" }),
+        "project" => json!({
+            "type": "string",
+            "description": "the name under which sessions and tasks are stored, instead of the path",
+            "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+            "maxLength": PROJECT_NAME_BYTES_MAX,
+        }),
         _ => json!({
             "type": ["string", "object", "array"],
             "description": "the agent of loops that name none: an agent's name, {command}, \

@@ -11,14 +11,14 @@ use hookwright_engine::pattern::Pattern;
 use hookwright_engine::variables::Environment;
 
 use super::agent_settings::{AgentSettings, WrittenRule};
-use super::keys::{HOOK_FILE_KEYS, LOOP_KEYS, PIPELINE_KEYS, check_key};
+use super::keys::{GLOBAL_FILE_KEYS, HOOK_FILE_KEYS, LOOP_KEYS, PIPELINE_KEYS, check_key};
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{
     ConfigFile, ExpectedValue, Fault, FaultKind, KnownSystems, Loaded, MissingKey, Scope,
     SourceFile, entry,
 };
-use super::{agent, callback_address, loop_file, mcp_server, pipeline_file, warning};
+use super::{agent, callback_address, loop_file, mcp_server, pipeline_file, project_name, warning};
 
 /// Reads a whole file into `loaded`.
 pub(super) fn read(
@@ -46,7 +46,8 @@ pub(super) fn read(
     let known = match file.layer {
         Layer::Loop => LOOP_KEYS,
         Layer::Pipeline => PIPELINE_KEYS,
-        Layer::Program | Layer::Project | Layer::Global => HOOK_FILE_KEYS,
+        Layer::Program | Layer::Project => HOOK_FILE_KEYS,
+        Layer::Global => GLOBAL_FILE_KEYS,
     };
     for field in fields {
         read_key(field, file.layer, known, &mut notes, loaded);
@@ -128,6 +129,8 @@ fn read_key(
                 loaded.agent_settings.set_model(layer, name);
             }
         }
+        // Only checked: whoever needs the name asks for it (`project_name.rs`).
+        "project" => drop(project_name::read(value, notes)),
         // The other keys belong to the runner and the agent.
         _ => {}
     }

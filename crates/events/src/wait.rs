@@ -8,8 +8,11 @@ use serde_json::Value;
 pub struct Wait {
     /// The id: short enough to be typed, unique in the whole store.
     pub id: String,
-    /// The project's path as text.
+    /// The project's name, else its path as text.
     pub project: String,
+    /// The project's path, if it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// The session's name, if there is one.
     pub session: Option<String>,
     /// The key by which a resumed session finds it again; `None` if it is not resumable.
@@ -56,6 +59,11 @@ pub struct Wait {
 }
 
 impl Wait {
+    /// The path of the project.
+    pub fn project_root(&self) -> &str {
+        self.root.as_deref().unwrap_or(&self.project)
+    }
+
     /// The session that would resume it, if there is one.
     pub fn resumable_session(&self) -> Option<&str> {
         self.session.as_deref().filter(|_| self.key.is_some())

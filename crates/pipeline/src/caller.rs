@@ -35,7 +35,7 @@ pub struct Asker<'a> {
     /// The process that waits for the answer.
     pub holder: &'a LeaseOwner,
     /// The project's path.
-    pub project: &'a str,
+    pub root: &'a str,
     /// The session, if one asks.
     pub session: Option<&'a str>,
     /// Names of agent programs that may call this program.
@@ -92,14 +92,14 @@ impl Caller {
         below.variable(SESSION)?.into_string().ok()
     }
 
-    /// Names of sessions of a project in which the caller, or a process above it, was started:
-    /// nearest first, each once.
-    pub fn named_sessions(&self, project: &str) -> Vec<String> {
+    /// Names of sessions of the project with this path in which the caller, or a process above it,
+    /// was started: nearest first, each once.
+    pub fn named_sessions(&self, root: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for process in self.ancestry.processes() {
             let name = process.variable(SESSION).and_then(|name| name.into_string().ok());
             let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
-            let is_elsewhere = process.variable(PROJECT).is_some_and(|its| its != *project);
+            let is_elsewhere = process.variable(PROJECT).is_some_and(|its| its != *root);
             if !is_elsewhere && !names.contains(&name) {
                 names.push(name);
             }
@@ -111,8 +111,8 @@ impl Caller {
     /// a session in which both run, below the agent that called the asking process, or started in
     /// the asking session. A caller that hides where it was started counts as inside.
     pub fn is_inside(&self, asker: &Asker<'_>) -> bool {
-        let Asker { holder, project, session, agents } = asker;
-        if session.is_some_and(|name| self.named_sessions(project).iter().any(|it| it == name)) {
+        let Asker { holder, root, session, agents } = asker;
+        if session.is_some_and(|name| self.named_sessions(root).iter().any(|it| it == name)) {
             return true;
         }
         if self.distance_to(holder).is_some() || self.hides_its_run() {

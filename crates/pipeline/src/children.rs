@@ -266,6 +266,7 @@ impl Children {
             name: place.name.as_str().to_owned(),
             start_time,
             workspace: parent.workspace,
+            project: parent.project,
             command: "spawn".to_owned(),
             args: vec![child.pipeline.clone()],
             status: SessionStatus::Active,

@@ -61,7 +61,7 @@ impl SessionJournal {
         version: Option<u64>,
         record: SessionRecord,
     ) -> Self {
-        let key = JournalKey { project: record.workspace.clone(), session: record.name.clone() };
+        let key = JournalKey { project: record.project().to_owned(), session: record.name.clone() };
         let session_id = record.id.clone();
         let (broken, beside) = (None, Vec::new());
         let issues = None;
@@ -204,7 +204,7 @@ impl SessionJournal {
     fn put(&self, record: &SessionRecord, version: Option<u64>) -> Put {
         Put {
             kind: Kind::Session,
-            key: RecordKey { project: record.workspace.clone(), name: record.name.clone() },
+            key: RecordKey { project: record.project().to_owned(), name: record.name.clone() },
             expected: version.map_or(Expected::Absent, Expected::Version),
             value: serde_json::to_string(record).unwrap_or_default(),
             created_at_ms: record.created_at_ms(),

@@ -1,6 +1,8 @@
 //! [`SessionRecord`]: what lists and `show` display of a session, with the names that AutoAgent's
 //! users know.
 
+use std::path::Path;
+
 use hookwright_events::{
     FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEvent, SessionStatus, TurnEvent, Usage,
 };
@@ -27,6 +29,9 @@ pub struct SessionRecord {
     pub end_time: Option<String>,
     /// The project root.
     pub workspace: String,
+    /// The project's name; empty if its path is its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
     /// The command that started it.
     pub command: String,
     /// The arguments of that command.
@@ -182,6 +187,19 @@ pub struct AgentSession {
 }
 
 impl SessionRecord {
+    /// The project's name, else its path: the key of everything that is stored of it.
+    pub fn project(&self) -> &str {
+        if self.project.is_empty() { &self.workspace } else { &self.project }
+    }
+
+    /// Sets the key that the session is stored under. The root of a project with a name stays.
+    pub fn set_project(&mut self, key: String) {
+        match Path::new(&key).is_absolute() {
+            true => (self.workspace, self.project) = (key, String::new()),
+            false => self.project = key,
+        }
+    }
+
     /// The time of its start, in milliseconds since 1970.
     pub fn created_at_ms(&self) -> i64 {
         milliseconds(&self.start_time).unwrap_or(0)

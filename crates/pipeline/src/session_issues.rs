@@ -41,7 +41,7 @@ pub fn page_keys(record: &SessionRecord) -> impl Iterator<Item = RecordKey> + '_
 }
 
 fn page_key(record: &SessionRecord, number: u32) -> RecordKey {
-    RecordKey { project: record.workspace.clone(), name: format!("{}/{number}", record.id) }
+    RecordKey { project: record.project().to_owned(), name: format!("{}/{number}", record.id) }
 }
 
 /// The lists in records of earlier versions.

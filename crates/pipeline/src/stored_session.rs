@@ -42,7 +42,8 @@ impl StoredSession {
             }
         }
         // The store's key finds it again.
-        (record.workspace, record.name) = (key.project, key.name);
+        record.set_project(key.project);
+        record.name = key.name;
         if record.id.is_empty() {
             record.id.clone_from(&record.name);
         }

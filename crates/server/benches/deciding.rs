@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, WaitKey, Waits};
-use hookwright_server::{Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::SqliteStore;
 
 fn main() {
@@ -38,10 +38,12 @@ fn approvals(folder: &Path) -> Approvals {
 
 fn desk(folder: &Path) -> WaitDesk {
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let (project, keeper) = ("/project".to_owned(), String::new as fn() -> String);
+    let keeper = String::new as fn() -> String;
     let folder = folder.to_owned();
-    let about = AskingProcess { project, pipeline: None, keeper, address, default_port: 0 };
-    WaitDesk::new(about, move || Ok(approvals(&folder)))
+    let about = AskingProcess { pipeline: None, keeper, address, default_port: 0 };
+    WaitDesk::new(about, move || {
+        Ok((approvals(&folder), AskingProject { name: "/project".to_owned(), root: None }))
+    })
 }
 
 fn wait(session: &str, number: usize) -> NewWait {

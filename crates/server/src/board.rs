@@ -66,7 +66,7 @@ impl SeenSession {
     /// Everything that the session's display depends on.
     fn facts(&self) -> impl Hash {
         let SeenSession { record, status, process, version, .. } = self;
-        (&record.workspace, &record.name, &record.start_time, version, status, process)
+        (record.project(), &record.name, &record.start_time, version, status, process)
     }
 }
 
@@ -180,7 +180,7 @@ impl Board {
         let record = &session.record;
         let concerns = |name: &String| *name == record.name || children.contains_key(name);
         let mut questions = self.asked(|wait| {
-            wait.project == record.workspace && wait.session.as_ref().is_some_and(concerns)
+            wait.project == record.project() && wait.session.as_ref().is_some_and(concerns)
         })?;
         questions.extend(self.answered(&told)?);
         Ok(Some(Story { session, told, questions, children }))
@@ -192,10 +192,10 @@ impl Board {
         session: &SeenSession,
         told: &JournalContent,
     ) -> Result<HashMap<String, SeenSession>, StoreError> {
-        let project = &session.record.workspace;
+        let project = session.record.project();
         let mut children = HashMap::new();
         for name in told.rows.iter().flat_map(|row| children_in(&row.what)) {
-            let (project, name) = (project.clone(), name.to_owned());
+            let (project, name) = (project.to_owned(), name.to_owned());
             if let Some(record) = self.store.get(Kind::Session, &RecordKey { project, name })? {
                 children.insert(record.key.name.clone(), self.seen(record)?);
             }
@@ -210,7 +210,7 @@ impl Board {
         runs: bool,
     ) -> Result<JournalContent, StoreError> {
         let record = &session.record;
-        let (project, name) = (record.workspace.clone(), record.name.clone());
+        let (project, name) = (record.project().to_owned(), record.name.clone());
         let journal = JournalKey { project, session: name };
         let chronicle = self.chronicles.of(journal, &record.start_time);
         let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +225,7 @@ impl Board {
         sequence: u64,
     ) -> Result<Option<(SeenSession, Report)>, WaitError> {
         let Some(session) = self.session(which)? else { return Ok(None) };
-        let (project, name) = (session.record.workspace.clone(), session.record.name.clone());
+        let (project, name) = (session.record.project().to_owned(), session.record.name.clone());
         let journal = JournalKey { project, session: name };
         let Some(after) = sequence.checked_sub(1) else { return Ok(None) };
         let entry = self.store.journal(&journal, after, 1)?.pop();

@@ -41,4 +41,4 @@ pub use approvals::{AnswerResult, Approvals, Origin, PersonsAnswer};
 pub use board::Board;
 pub use reach::Reach;
 pub use routes::router;
-pub use wait_desk::{AskingProcess, WaitDesk};
+pub use wait_desk::{AskingProcess, AskingProject, WaitDesk};

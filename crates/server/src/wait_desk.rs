@@ -20,15 +20,25 @@ use crate::{limits, signing_key};
 /// People's answers for one project.
 pub struct WaitDesk {
     about: AskingProcess,
-    open: Box<dyn Fn() -> io::Result<Approvals> + Send + Sync>,
+    open: Box<OpenApprovals>,
     at_work: OnceCell<StartedDesk>,
+}
+
+/// Opens the store of the questions. Called with the first question.
+type OpenApprovals = dyn Fn() -> io::Result<(Approvals, AskingProject)> + Send + Sync;
+
+/// The project of the questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskingProject {
+    /// Its name, else its path.
+    pub name: String,
+    /// Its path, if it has a name.
+    pub root: Option<String>,
 }
 
 /// The asking process, and where it listens for answers.
 #[derive(Debug, Clone)]
 pub struct AskingProcess {
-    /// The project's path as text.
-    pub project: String,
     /// The running loop or pipeline, for questions that do not name one.
     pub pipeline: Option<String>,
     /// Describes this process, so that others can tell later whether it still runs. Called per
@@ -43,6 +53,7 @@ pub struct AskingProcess {
 /// Created with the first question.
 struct StartedDesk {
     approvals: Arc<Approvals>,
+    project: AskingProject,
     listeners: Arc<Listeners>,
     waiting: Waiting,
     keeper: String,
@@ -56,7 +67,7 @@ impl WaitDesk {
     /// A desk that calls `open` when the first question comes.
     pub fn new(
         about: AskingProcess,
-        open: impl Fn() -> io::Result<Approvals> + Send + Sync + 'static,
+        open: impl Fn() -> io::Result<(Approvals, AskingProject)> + Send + Sync + 'static,
     ) -> Self {
         Self { about, open: Box::new(open), at_work: OnceCell::new() }
     }
@@ -64,7 +75,8 @@ impl WaitDesk {
     async fn at_work(&self) -> io::Result<&StartedDesk> {
         self.at_work
             .get_or_try_init(|| async {
-                let approvals = Arc::new((self.open)()?);
+                let (approvals, project) = (self.open)()?;
+                let approvals = Arc::new(approvals);
                 let reception = Reception::start()?;
                 let address = self.about.address.clone();
                 let (known, port) = (Arc::clone(&approvals), self.about.default_port);
@@ -75,7 +87,7 @@ impl WaitDesk {
                 let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
                 reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
                 let keeper = (self.about.keeper)();
-                Ok(StartedDesk { approvals, listeners, waiting, keeper, bell, reception })
+                Ok(StartedDesk { approvals, project, listeners, waiting, keeper, bell, reception })
             })
             .await
     }
@@ -86,9 +98,9 @@ impl Waits for WaitDesk {
         Box::pin(async move {
             let desk = self.at_work().await?;
             for attempt in 0..limits::IDS_TRIED_MAX {
-                let id = desk.approvals.key.id_of(&self.about.project, key, attempt);
+                let id = desk.approvals.key.id_of(&desk.project.name, key, attempt);
                 match desk.ask(move |approvals| approvals.get(&id)).await? {
-                    Some(wait) if is_of(&wait, &self.about.project, key) => {
+                    Some(wait) if is_of(&wait, &desk.project.name, key) => {
                         return self.adopted(desk, wait).await.map(Some);
                     }
                     Some(_) => {}
@@ -114,7 +126,7 @@ impl Waits for WaitDesk {
             (kept.base_url, kept.port) = (reached.base_url, reached.port);
             for attempt in 0..limits::IDS_TRIED_MAX {
                 kept.id = match &kept.key {
-                    Some(key) => desk.approvals.key.id_of(&self.about.project, key, attempt),
+                    Some(key) => desk.approvals.key.id_of(&desk.project.name, key, attempt),
                     None => signing_key::random_id()?,
                 };
                 let asked = kept.clone();
@@ -122,7 +134,7 @@ impl Waits for WaitDesk {
                     Opened::New => return Ok(desk.opened(kept, reached.notes)),
                     Opened::AlreadyOpen(there) => {
                         let key = kept.key.as_ref();
-                        if key.is_some_and(|key| is_of(&there, &self.about.project, key)) {
+                        if key.is_some_and(|key| is_of(&there, &desk.project.name, key)) {
                             return self.adopted(desk, *there).await;
                         }
                     }
@@ -200,7 +212,8 @@ impl WaitDesk {
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
             id: String::new(),
-            project: self.about.project.clone(),
+            project: desk.project.name.clone(),
+            root: desk.project.root.clone(),
             session: wait.session,
             key: wait.key,
             keeper: desk.keeper.clone(),

@@ -21,8 +21,8 @@
 //! - **Losses are reported.** A store that has lost its last commits, because its log was removed
 //!   or garbled or the machine went down, reports that once ([`Store::take_losses`]).
 //!
-//! Values are text that the store does not interpret, by convention JSON. A project is the text of
-//! its path; callers escape a path that is not UTF-8 without loss. Calls block the thread, so async
+//! Values are text that the store does not interpret, by convention JSON. A project is its
+//! name, else the text of its path. Calls block the thread, so async
 //! callers choose where to run them.
 
 #![warn(missing_docs)]
@@ -31,6 +31,7 @@ mod claim;
 mod commit;
 mod error;
 mod journal;
+mod kept_projects;
 mod kept_tasks;
 mod kept_waits;
 mod lease;
@@ -50,6 +51,7 @@ pub use claim::{ClaimLane, ClaimLease, ClaimRequest, ClaimedRecord, LeaseState};
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expect, Expected, Fence, Put};
 pub use error::StoreError;
 pub use journal::{Entry, JournalKey};
+pub use kept_projects::{KeptProjects, NamedProject, ProjectError, ProjectOrigin};
 pub use kept_tasks::{
     ClaimedTask, DeadLease, KeptTask, KeptTasks, NewTask, TaskChange, TaskClaim, TaskError,
     TaskList,

@@ -122,6 +122,9 @@ pub const TASK_DEPENDENCIES_MAX: usize = 256;
 /// longer list.
 pub const UNFINISHED_TASKS_MAX: usize = 100_000;
 
+/// Repositories that have one project name, each confirmed by a person.
+pub const ORIGINS_PER_PROJECT_MAX: usize = 64;
+
 /// Tasks per read, so that memory does not depend on the length of the list.
 pub const TASKS_PER_PAGE: usize = 1_000;
 

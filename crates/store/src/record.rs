@@ -15,6 +15,8 @@ pub enum Kind {
     Counter,
     /// A page of the list of a session's issues.
     SessionIssues,
+    /// The repositories that have a project's name.
+    Project,
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
             Self::Issue => "issue",
             Self::Counter => "counter",
             Self::SessionIssues => "session issues",
+            Self::Project => "project",
         }
     }
 }
@@ -35,7 +38,7 @@ impl Kind {
 /// Identifies a record among those of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordKey {
-    /// The project's path as text.
+    /// The project's name, else its path as text.
     pub project: String,
     /// Its name, unique within the project.
     pub name: String,

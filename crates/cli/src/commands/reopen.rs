@@ -43,7 +43,7 @@ pub(crate) struct ReopenArguments {
 
 pub(crate) fn reopen(arguments: &ReopenArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let work = KnownWork::find(&sessions.found.project_root)?;
+    let work = KnownWork::find(&sessions)?;
     let mut reopened = Vec::new();
     for item in &arguments.items {
         let (name, was, title) = match item.parse::<u64>() {

@@ -47,22 +47,23 @@ pub(crate) struct ResumeArguments {
 
 pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
     let mut place = ProjectRunner::find(&arguments.how.options)?;
-    let store = state::store()?;
+    let store = place.open_store()?;
     let found = chosen(arguments, &*store, &place)?;
     let name = found.key.name.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let no_such = || SessionFailure::Unknown { name: name.as_str().to_owned() };
-    if found.key.project != place.project() {
+    let begun = parse(&found);
+    // Another project has it, or another checkout of this one.
+    if begun.workspace != place.found.project_root.to_string_lossy() {
         place = ProjectRunner::find(&ConfigOptions {
-            cwd: Some(PathBuf::from(&found.key.project)),
+            cwd: Some(PathBuf::from(&begun.workspace)),
             config: arguments.how.options.config.clone(),
             dialect: arguments.how.options.dialect.clone(),
             no_global_hooks: arguments.how.options.no_global_hooks,
         })?;
+        place.bind_name(&store)?;
     }
     refuse_child(&*store, &found)?;
-    let is_of_agent = serde_json::from_str::<SessionRecord>(&found.value)
-        .is_ok_and(|record| record.command == AGENT_COMMAND);
-    if is_of_agent {
+    if begun.command == AGENT_COMMAND {
         return Err(SessionFailure::OfAgent { name: name.as_str().to_owned() }.into());
     }
     let project = place.project();
@@ -81,7 +82,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     }
     let journal = JournalKey { project, session: name.as_str().to_owned() };
     let history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
-    let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+    let mut record = parse(&known);
     record.name = name.as_str().to_owned();
     if record.id.is_empty() {
         record.id.clone_from(&record.name);
@@ -133,15 +134,18 @@ fn chosen(
     }
 }
 
+fn parse(stored: &Record) -> SessionRecord {
+    let mut record: SessionRecord = serde_json::from_str(&stored.value).unwrap_or_default();
+    record.set_project(stored.key.project.clone());
+    record
+}
+
 /// A session that a hook started is resumed with its parent.
 fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
-    let record = |found: &Record| -> SessionRecord {
-        serde_json::from_str(&found.value).unwrap_or_default()
-    };
-    let (mut origin, mut parent) = (None, record(found).parent);
+    let (mut origin, mut parent) = (None, parse(found).parent);
     while let Some(above) = parent {
         let known = state::session(store, &found.key.project, &above.session)?;
-        parent = known.as_ref().and_then(|known| record(known).parent);
+        parent = known.as_ref().and_then(|known| parse(known).parent);
         origin = Some((
             above.session,
             known.is_some_and(|known| stored_status(&known.status) == SessionStatus::Completed),

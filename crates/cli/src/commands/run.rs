@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     }
     let given = arguments.session.as_ref().map(|name| name.parse::<SessionName>());
     let given = given.transpose().map_err(SessionFailure::Name)?;
-    let store = state::store()?;
+    let store = place.open_store()?;
     let name = match given {
         Some(name) => name,
         None => place.new_name(&*store)?,

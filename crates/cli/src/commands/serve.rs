@@ -46,11 +46,15 @@ pub(crate) struct ServeArguments {
 
 pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, Failure> {
     debug_assert_eq!(PORT, 8766, "the help says so");
-    let project = Sessions::find(&arguments.project)?.project;
+    let Sessions { found, project, .. } = Sessions::find(&arguments.project)?;
     let store = state::store()?;
     let approvals = approvals::of_store(store.clone())?;
     let of_project = (!arguments.all_projects).then(|| project.clone());
-    let board = Board::new(state::with_traces(Some(store))?, approvals, of_project);
+    let board = Board::new(
+        state::with_traces(Some(store), &found.project_root, &project)?,
+        approvals,
+        of_project,
+    );
     check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
     let shown = show(board, arguments.bind, arguments.port).map_err(Failure::Serve)?;
     for note in &shown.notes {

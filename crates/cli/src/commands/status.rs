@@ -48,7 +48,7 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
     let mut running = sessions.list(&Query::with_statuses([SessionStatus::Active]))?;
     let mut resumable =
         sessions.list(&Query { limit: Some(RESUMABLE_MAX), ..Query::resumable() })?;
-    let work = KnownWork::find(&sessions.found.project_root)?;
+    let work = KnownWork::find(&sessions)?;
     let waits = session_waits::of_project(&sessions)?;
     if arguments.json {
         sessions.read_issues(&mut running)?;

@@ -10,8 +10,6 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
-use hookwright_pipeline::caller::Caller;
-use hookwright_process::AncestorProcess;
 use serde_json::json;
 
 use self::shown::Candidate;
@@ -20,9 +18,9 @@ use crate::configuration;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::screen::Screen;
-use crate::state;
 use crate::text::{count, visible};
 use crate::trust::{self, Standing, Trust};
+use crate::{inside, state};
 
 /// Review hook files and let them run inside agents
 ///
@@ -162,13 +160,7 @@ fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
 
 /// Fails inside a session: its agent or a hook must not decide what may run.
 fn check_that_a_person_asks() -> Result<(), Failure> {
-    let ours = state::folder()?;
-    // A run with another state folder does not count.
-    let is_concerned = |process: &AncestorProcess| {
-        let variable = |name| process.variable(name).map(PathBuf::from);
-        state::folder_in(variable("XDG_STATE_HOME"), variable("HOME")).is_none_or(|it| it == ours)
-    };
-    match Caller::this().is_inside_any(is_concerned) {
+    match inside::is_inside_a_session()? {
         true => Err(Failure::TrustFromInside),
         false => Ok(()),
     }

@@ -41,7 +41,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
             one_line(record.metadata.git_branch.as_deref().unwrap_or("-"), CELL_CHARS_MAX),
         ];
         row.extend(projects.map(|found| {
-            let project = found.display_path(Path::new(&record.workspace));
+            let project = found.display_path(Path::new(record.project()));
             project.to_string_lossy().into_owned()
         }));
         table.row(row);

@@ -112,7 +112,7 @@ impl Tasks {
     /// Sessions that the environment of the caller or of its ancestors names.
     fn named_sessions(&self, sessions: &Sessions) -> Vec<KnownSession> {
         let own = std::env::var(SESSION).ok();
-        let above = self.caller.named_sessions(&self.project);
+        let above = self.caller.named_sessions(&self.root);
         let names = own.into_iter().chain(above);
         let named = names.filter_map(|name| Some(sessions.named(&name).ok()?.1));
         named.filter(has_desk).collect()

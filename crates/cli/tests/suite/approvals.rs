@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
-use hookwright_server::{Approvals, AskingProcess, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, AskingProject, WaitDesk};
 use hookwright_store::SqliteStore;
 use serde_json::json;
 
@@ -22,16 +22,11 @@ fn state(sandbox: &Sandbox) -> PathBuf {
 fn session(sandbox: &Sandbox, keeper: fn() -> String) -> WaitDesk {
     let folder = state(sandbox);
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let about = AskingProcess {
-        project: "/home/ann/shop".into(),
-        pipeline: None,
-        keeper,
-        address,
-        default_port: 0,
-    };
+    let about = AskingProcess { pipeline: None, keeper, address, default_port: 0 };
     WaitDesk::new(about, move || {
         let store = Arc::new(SqliteStore::open(&folder).map_err(io::Error::other)?);
-        Approvals::of_folder(&folder, store, |_| true).map_err(io::Error::other)
+        let approvals = Approvals::of_folder(&folder, store, |_| true).map_err(io::Error::other)?;
+        Ok((approvals, AskingProject { name: "/home/ann/shop".into(), root: None }))
     })
 }
 

@@ -321,6 +321,7 @@ fn commands_page() -> String {
         "approve",
         "reject",
         "reopen",
+        "project confirm",
         "fire",
         "hook",
         "explain",

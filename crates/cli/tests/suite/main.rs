@@ -59,6 +59,7 @@ mod network;
 mod orphans;
 mod piped_output;
 mod plans;
+mod projects;
 mod pruning;
 mod queue_bounds;
 mod queue_costs;

@@ -205,6 +205,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "startTime": "T",
             "endTime": "T",
             "workspace": sandbox.path("").to_str().unwrap().trim_end_matches('/'),
+            "project": sandbox.path("").to_str().unwrap().trim_end_matches('/'),
             "command": "run",
             "args": ["work.yaml", "--session", "one"],
             "issuesPlanned": [],

@@ -27,6 +27,8 @@ pub struct StoreWithTraces {
     /// `None` if the user has no store yet.
     behind: Option<Arc<dyn Store>>,
     folder: TraceFolder,
+    /// The path of the project with a name, and the name.
+    named: Option<(String, String)>,
     known: Mutex<HashMap<TraceKey, KnownTrace>>,
 }
 
@@ -50,7 +52,19 @@ struct TracedSession {
 impl StoreWithTraces {
     /// This store with these traces.
     pub fn new(behind: Option<Arc<dyn Store>>, folder: TraceFolder) -> Self {
-        Self { behind, folder, known: Mutex::default() }
+        Self { behind, folder, named: None, known: Mutex::default() }
+    }
+
+    /// Shows the traces of the project with this path under its name. Agents' calls open no store,
+    /// so they know only the path.
+    #[must_use]
+    pub fn naming(self, path: String, name: String) -> Self {
+        Self { named: Some((path, name)), ..self }
+    }
+
+    /// The key of the project with this path.
+    fn project_at<'a>(&'a self, path: &'a str) -> &'a str {
+        self.named.as_ref().filter(|(root, _)| root == path).map_or(path, |(_, name)| name)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<TraceKey, KnownTrace>> {
@@ -91,7 +105,9 @@ impl StoreWithTraces {
 
     fn session(&self, key: &TraceKey) -> Option<TracedSession> {
         let KnownTrace { fold, bytes, .. } = self.read(key)?;
-        let (record, holder) = fold.session();
+        let (mut record, holder) = fold.session();
+        let project = self.project_at(&record.workspace).to_owned();
+        record.set_project(project);
         let place = place_of(key, &fold.head);
         Some(TracedSession { record, holder, bytes, place })
     }
@@ -99,7 +115,7 @@ impl StoreWithTraces {
     /// The session with this name in this project.
     fn of_project(&self, project: &str, name: &str) -> Option<(TraceKey, TracedSession)> {
         let key = TraceKey::parse(name)?;
-        let session = self.session(&key).filter(|it| it.record.workspace == project)?;
+        let session = self.session(&key).filter(|it| it.record.project() == project)?;
         Some((key, session))
     }
 
@@ -111,7 +127,10 @@ impl StoreWithTraces {
         for key in keys {
             let Some(head) = self.head(&key) else { continue };
             let place = place_of(&key, &head);
-            if filter.project.as_ref().is_none_or(|project| *project == head.project)
+            if filter
+                .project
+                .as_ref()
+                .is_none_or(|project| project == self.project_at(&head.project))
                 && filter.name_prefix.as_ref().is_none_or(|text| key.name().starts_with(text))
                 && filter.before.is_none_or(|before| place < before)
             {
@@ -151,7 +170,7 @@ fn place_of(key: &TraceKey, head: &TraceHead) -> RecordPosition {
 impl TracedSession {
     fn stored(self) -> Record {
         let key =
-            RecordKey { project: self.record.workspace.clone(), name: self.record.name.clone() };
+            RecordKey { project: self.record.project().to_owned(), name: self.record.name.clone() };
         Record {
             key,
             version: self.bytes as u64,
@@ -290,7 +309,7 @@ impl Store for StoreWithTraces {
             return self.behind.as_ref().map_or(Ok(None), |store| store.holder(lease));
         };
         let session = self.session(&key);
-        let session = session.filter(|it| lease::name_of(&it.record.workspace, name) == lease);
+        let session = session.filter(|it| lease::name_of(it.record.project(), name) == lease);
         let holder = session.and_then(|it| serde_json::to_string(&it.holder?).ok());
         Ok(holder.map(|holder| Held { holder, token: 0 }))
     }

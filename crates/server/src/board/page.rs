@@ -92,7 +92,7 @@ pub(crate) fn session(story: &Story, which: &StorySelection, context: &PageConte
     let record = &story.session.record;
     let regions = session_regions(story, which, context);
     let path = format!("/sessions/{}/stream", record.name);
-    let stream = which.before.is_none().then(|| path + &context.query(&record.workspace, None));
+    let stream = which.before.is_none().then(|| path + &context.query(record.project(), None));
     let may_reload = story.questions.is_empty() && story.session.process.is_some();
     let live = Live { stream, state: state_of(&regions), may_reload };
     let content = session::content(&regions, story, which, context);
@@ -102,7 +102,7 @@ pub(crate) fn session(story: &Story, which: &StorySelection, context: &PageConte
 /// The page of one hook's report.
 pub(crate) fn report(session: &SeenSession, report: &Report, context: &PageContext<'_>) -> Markup {
     let content = report::content(report);
-    let path = context.session_path(&session.record.name, &session.record.workspace);
+    let path = context.session_path(&session.record.name, session.record.project());
     let title = format!("{} in {}", report.id, session.record.name);
     layout(&title, None, &back(Some((&session.record.name, &path))), &content)
 }
@@ -110,7 +110,7 @@ pub(crate) fn report(session: &SeenSession, report: &Report, context: &PageConte
 /// The page of one turn's conversation.
 pub(crate) fn turn(turn: &SeenTurn, context: &PageContext<'_>) -> Markup {
     let record = &turn.session.record;
-    let path = context.session_path(&record.name, &record.workspace);
+    let path = context.session_path(&record.name, record.project());
     let title = format!("{} in {}", turn::title(turn), record.name);
     layout(&title, None, &back(Some((&record.name, &path))), &turn::content(turn))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
 use hookwright_events::wait::WaitState;
-use hookwright_server::{Approvals, AskingProcess, Origin, PersonsAnswer, WaitDesk};
+use hookwright_server::{Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk};
 use hookwright_store::{SqliteStore, Store};
 use serde_json::json;
 
@@ -24,16 +24,14 @@ pub(crate) fn desk_at(
     default_port: u16,
 ) -> WaitDesk {
     let folder = situation.folder.path().to_owned();
-    let project = "/home/ann/shop".to_owned();
     let keeper = || "alive".to_owned();
-    WaitDesk::new(
-        AskingProcess { project, pipeline: None, keeper, address, default_port },
-        move || {
-            let store: Arc<dyn Store> =
-                Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
-            Approvals::of_folder(&folder, store, may_run).map_err(std::io::Error::other)
-        },
-    )
+    WaitDesk::new(AskingProcess { pipeline: None, keeper, address, default_port }, move || {
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
+        let approvals = Approvals::of_folder(&folder, store, may_run);
+        let project = AskingProject { name: "/home/ann/shop".to_owned(), root: None };
+        Ok((approvals.map_err(std::io::Error::other)?, project))
+    })
 }
 
 pub(crate) fn new_wait(firing: &str) -> NewWait {

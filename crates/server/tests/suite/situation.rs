@@ -123,6 +123,7 @@ pub(crate) fn wait(id: &str) -> Wait {
     Wait {
         id: id.into(),
         project: "/home/ann/shop".into(),
+        root: None,
         session: Some("calm-fox".into()),
         key: Some(WaitKey {
             session: "calm-fox".into(),

@@ -11,6 +11,7 @@ mod damage;
 #[cfg(target_os = "linux")]
 mod durability;
 mod processes;
+mod projects;
 mod queues;
 mod reclaim;
 mod room;

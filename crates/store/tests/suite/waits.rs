@@ -16,6 +16,7 @@ fn wait(id: &str) -> Wait {
     Wait {
         id: id.into(),
         project: "/projects/one".into(),
+        root: None,
         session: Some("calm-fox".into()),
         key: None,
         keeper: "alive".into(),

@@ -25,7 +25,7 @@ use hookwright_store::{Fence, Filter, JournalKey, Kind, Record, Store, records};
 
 use super::output::AgentOutput;
 use crate::error::{AgentFailure, Failure, SessionFailure};
-use crate::{runner, session_choice, state};
+use crate::{project, runner, session_choice, state};
 
 /// Sessions that are looked at to find the newest of the agent.
 const LOOKED_AT_MAX: usize = 1_000;
@@ -61,9 +61,9 @@ impl OpenSession {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
         let store = state::store()?;
-        let project = root.to_string_lossy().into_owned();
+        let project = project::bound(root, &store)?;
         let found = match wanted {
-            WantedSession::New => return Self::new(store, root, secrets, clock),
+            WantedSession::New => return Self::new(store, root, project, secrets, clock),
             WantedSession::Named(text) => session_choice::in_project(&*store, &project, text)?,
             WantedSession::Newest => newest(&*store, &project)?,
         };
@@ -88,6 +88,7 @@ impl OpenSession {
         }
         let journal = JournalKey { project, session: name.clone() };
         let mut history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
+        record.set_project(journal.project);
         record.name = name;
         record.iterations = history.iterations();
         record.hooks.clone_from(&history.hooks);
@@ -110,27 +111,28 @@ impl OpenSession {
     fn new(
         store: Arc<dyn Store>,
         root: &Path,
+        project: String,
         secrets: &Secrets,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
-        let project = root.to_string_lossy().into_owned();
         let name = runner::new_session_name(&*store, root)?.as_str().to_owned();
         let fence = take(&*store, &project, &name)?;
         let start_time = clock.now();
         let id = session_id::generate(&start_time);
         let args = std::env::args_os().skip(2);
         let args = args.map(|word| shortened(&secrets.hide(&word.to_string_lossy())));
-        let record = SessionRecord {
+        let mut record = SessionRecord {
             id: id.clone(),
             name,
             start_time,
-            workspace: project,
+            workspace: root.to_string_lossy().into_owned(),
             command: AGENT_COMMAND.to_owned(),
             args: args.collect(),
             provider: "builtin".to_owned(),
             status: SessionStatus::Active,
             ..SessionRecord::default()
         };
+        record.set_project(project);
         let session = PromptedSession::new(PromptedParts {
             store,
             fence,

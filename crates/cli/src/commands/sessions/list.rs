@@ -101,9 +101,9 @@ pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<St
     let newest = cut_off.first()?;
     let number = count(cut_off.len(), "session");
     let was = if cut_off.len() == 1 { "was" } else { "were" };
-    let elsewhere = match newest.record.workspace.as_str() {
-        here if here == project => String::new(),
-        there => format!(" --cwd {}", visible(there)),
+    let elsewhere = match newest.record.project() == project {
+        true => String::new(),
+        false => format!(" --cwd {}", visible(&newest.record.workspace)),
     };
     let name = visible(newest.name());
     Some(format!("{number} {was} cut off; resume with: hookwright resume {name}{elsewhere}\n"))

@@ -87,13 +87,13 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
     };
     let (mut deleted, mut has_failed) = (Vec::new(), false);
     for session in chosen {
-        let (workspace, name) = (&session.record.workspace, session.name());
-        let root = if *workspace == sessions.project {
-            sessions.found.project_root.clone()
-        } else {
-            PathBuf::from(workspace)
+        let (project, name) = (session.record.project(), session.name());
+        let (workspace, here) = (&session.record.workspace, &sessions.found.project_root);
+        let root = match *workspace == here.to_string_lossy() {
+            true => here.clone(),
+            false => PathBuf::from(workspace),
         };
-        match delete(store, &root, &session, &children.below(workspace, name)) {
+        match delete(store, &root, &session, &children.below(project, name)) {
             Ok(Deleted::Yes) => deleted.push(session),
             Ok(Deleted::LeftAlone) => {
                 let name = visible(name).into_owned();

@@ -110,6 +110,25 @@ fn a_long_trace_keeps_its_newest_entries_with_their_numbers() {
 }
 
 #[test]
+fn traces_of_a_project_with_a_name_are_shown_under_the_name() {
+    let (_state, folder) = state();
+    let key = TraceKey::new("codex", "s");
+    append(&folder, &key, &note("a call"));
+    let of = |store: &StoreWithTraces, project: &str| {
+        let filter = Filter { project: Some(project.to_owned()), ..Filter::newest(10) };
+        store.list(Kind::Session, &filter).expect("listed").pop().map(|record| record.key)
+    };
+    let store = StoreWithTraces::new(None, folder.clone()).naming("/p".into(), "shop".into());
+    let found = of(&store, "shop").expect("it is there");
+    assert_eq!(found.project, "shop");
+    assert!(store.get(Kind::Session, &found).expect("read").is_some());
+    assert_eq!(store.last(&JournalKey { project: "shop".into(), session: found.name }), Ok(1));
+    assert_eq!(of(&store, "/p"), None);
+    let other = StoreWithTraces::new(None, folder).naming("/other".into(), "shop".into());
+    assert_eq!((of(&other, "shop"), of(&other, "/p").is_some()), (None, true));
+}
+
+#[test]
 fn a_reader_continues_where_it_was_when_the_file_is_full() {
     let (_state, folder) = state();
     let key = TraceKey::new("codex", "s");

@@ -122,7 +122,7 @@ impl TimelineDrawing<'_> {
 
     /// A session that a hook started, with its current status.
     fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
-        let path = self.context.session_path(name, &self.story.session.record.workspace);
+        let path = self.context.session_path(name, self.story.session.record.project());
         let child = self.story.children.get(name);
         let mark = child.map_or(StateMark::Quiet, |child| StateMark::of_session(child.status));
         let took = child.and_then(|child| child.record.metadata.total_duration);
@@ -141,7 +141,7 @@ impl TimelineDrawing<'_> {
 
     fn report_path(&self, sequence: u64) -> String {
         let record = &self.story.session.record;
-        let query = self.context.query(&record.workspace, None);
+        let query = self.context.query(record.project(), None);
         format!("/sessions/{}/reports/{sequence}{query}", record.name)
     }
 }

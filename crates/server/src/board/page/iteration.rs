@@ -74,7 +74,7 @@ impl TimelineDrawing<'_> {
 impl TimelineDrawing<'_> {
     fn turn_path(&self, iteration: &Iteration) -> String {
         let record = &self.story.session.record;
-        let query = self.context.query(&record.workspace, None);
+        let query = self.context.query(record.project(), None);
         let Iteration { stage, iteration, .. } = iteration;
         format!("/sessions/{}/turns/{stage}-{iteration}{query}", record.name)
     }

@@ -59,7 +59,7 @@ fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
     let html = html! {
         li.session id=(id) {
             (mark.sign())
-            p.name { a href=(context.session_path(&record.name, &record.workspace)) { (record.name) } }
+            p.name { a href=(context.session_path(&record.name, record.project())) { (record.name) } }
             p class={ "status " (mark.class()) } { (status_text(*status)) }
             p.plan {
                 (said(&record.plan))
@@ -82,7 +82,7 @@ fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
                 }
             }
             @if !record.reason.is_empty() && record.reason != status.as_str() { p.why { (said(&record.reason)) } }
-            @if context.is_of_all { p.project { (said(&record.workspace)) } }
+            @if context.is_of_all { p.project { (said(record.project())) } }
         }
     };
     Fragment::new(id, html)

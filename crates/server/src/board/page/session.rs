@@ -58,9 +58,9 @@ pub(super) fn content(
         h2 { "Timeline " span.quiet { "newest first" } }
         @if which.before.is_some() {
             nav.pages aria-label="Newer" {
-                a href=(context.session_path(&record.name, &record.workspace)) { "Back to the newest" }
+                a href=(context.session_path(&record.name, record.project())) { "Back to the newest" }
                 @if let Some(newer) = story.told.rows.newer() {
-                    a href={ "/sessions/" (which.name) (context.query(&record.workspace, Some(newer))) } { "Newer" }
+                    a href={ "/sessions/" (which.name) (context.query(record.project(), Some(newer))) } { "Newer" }
                 }
             }
         }
@@ -119,12 +119,12 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
                 @if let Some(branch) = &record.metadata.git_branch {
                     div { dt { "Branch" } dd { (said(branch)) @if !commit.is_empty() { " at " code { (visible(&commit)) } } } }
                 }
-                @if context.is_of_all { div { dt { "Project" } dd { (said(&record.workspace)) } } }
+                @if context.is_of_all { div { dt { "Project" } dd { (said(record.project())) } } }
                 @if let Some(parent) = &record.parent {
                     div {
                         dt { "Started by" }
                         dd {
-                            a href=(context.session_path(&parent.session, &record.workspace)) { (said(&parent.session)) }
+                            a href=(context.session_path(&parent.session, record.project())) { (said(&parent.session)) }
                             " · " (said(&parent.hook))
                         }
                     }
@@ -273,7 +273,7 @@ fn older(story: &Story, which: &StorySelection, context: &PageContext<'_>) -> Fr
     let html = html! {
         div #further {
             @if older > 0 {
-                a href={ "/sessions/" (which.name) (context.query(&record.workspace, Some(older))) } {
+                a href={ "/sessions/" (which.name) (context.query(record.project(), Some(older))) } {
                     "Older: " (older) " more"
                 }
             }

@@ -43,7 +43,7 @@ pub(super) fn delete(
         removed.map_err(|cause| SessionFailure::TraceStays { name, cause })?;
         return Ok(Deleted::Yes);
     }
-    let lease = lease::name_of(&session.record.workspace, session.name());
+    let lease = lease::name_of(session.record.project(), session.name());
     let fence = match lease::take(store, &lease) {
         Ok(fence) => fence,
         Err(LeaseError::Runs { .. }) => return Ok(Deleted::LeftAlone),
@@ -83,7 +83,7 @@ fn delete_under(
 
 /// Marks an unchanged session; returns the record's new version.
 fn mark(fence: &Fence, store: &dyn Store, session: &KnownSession) -> Result<Option<u64>, Failure> {
-    let found = state::session(store, &session.record.workspace, session.name())?;
+    let found = state::session(store, session.record.project(), session.name())?;
     let Some(found) = found.filter(|found| found.version == session.version) else {
         return Ok(None);
     };
@@ -144,7 +144,7 @@ fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Pruned
     let record = Delete {
         kind: Kind::Session,
         key: RecordKey {
-            project: session.record.workspace.clone(),
+            project: session.record.project().to_owned(),
             name: session.name().to_owned(),
         },
         expected: Expected::Version(version),
