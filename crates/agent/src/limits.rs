@@ -18,6 +18,13 @@ pub const FOLDERS_DEPTH_MAX: usize = PATH_BYTES_MAX / 2;
 /// Names tried for a file that is being written, before the folder counts as hostile.
 pub const WRITE_ATTEMPTS_MAX: u32 = 8;
 
+/// Entries of a folder that are looked at for unfinished files of killed programs, before a file is
+/// written there. Reading more would take longer than writing.
+pub const UNFINISHED_LOOKED_AT_MAX: usize = 1_000;
+
+/// The age from which an unfinished file without a living owner is removed. Writing one file takes less.
+pub const UNFINISHED_AGE_MIN: Duration = Duration::from_mins(10);
+
 /// Bytes of a file that is read without `offset` and `limit`, and of what one read shows: a model has
 /// room for few of these.
 pub const READ_BYTES_MAX: usize = 256 * 1024;

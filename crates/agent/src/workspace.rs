@@ -11,6 +11,7 @@ mod error;
 mod located;
 mod protected;
 mod resolve;
+mod unfinished;
 
 use std::fs;
 use std::io;

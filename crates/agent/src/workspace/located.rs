@@ -7,15 +7,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use hookwright_process::faults;
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::PathError;
 use super::resolve::{is_same_file, open_folder};
-use crate::limits::WRITE_ATTEMPTS_MAX;
+use super::unfinished::UnfinishedFile;
 
 /// What is where a path leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,48 +177,24 @@ fn replace_in(folder: &OwnedFd, name: &OsStr, bytes: &[u8], path: &Path) -> Resu
         let access = rustix::fs::accessat(folder, name, Access::WRITE_OK, AtFlags::EACCESS);
         access.map_err(problem)?;
     }
-    let (unfinished, file) = create_beside(folder, old.is_some()).map_err(problem)?;
-    let written = fill(file, bytes, old.as_ref()).and_then(|()| {
-        faults::point("file is replaced");
-        rustix::fs::renameat(folder, &*unfinished, folder, name)?;
-        faults::point("file replaced");
-        Ok(())
-    });
-    written.map_err(|source| {
-        let _ = rustix::fs::unlinkat(folder, &*unfinished, AtFlags::empty());
-        PathError::writing(path, source)
-    })
+    let mut unfinished = UnfinishedFile::create(folder, old.is_some()).map_err(problem)?;
+    let written = fill(unfinished.file(), bytes, old.as_ref());
+    written
+        .and_then(|()| Ok(unfinished.take_name(name, old.is_some())?))
+        .map_err(|source| PathError::writing(path, source))
 }
 
-fn create_beside(folder: &OwnedFd, replaces: bool) -> Result<(String, File), Errno> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    // A file that is replaced may be private; its mode follows when it is written.
-    let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
-    let mut attempt = 1;
-    loop {
-        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".hookwright-{}-{number}.unfinished", std::process::id());
-        match rustix::fs::openat(folder, &*name, flags, mode) {
-            Ok(fd) => return Ok((name, File::from(fd))),
-            // A process that was killed left it, or somebody planted it.
-            Err(Errno::EXIST) if attempt < WRITE_ATTEMPTS_MAX => attempt += 1,
-            Err(cause) => return Err(cause),
-        }
-    }
-}
-
-fn fill(mut file: File, bytes: &[u8], old: Option<&Stat>) -> io::Result<()> {
+fn fill(file: &mut File, bytes: &[u8], old: Option<&Stat>) -> io::Result<()> {
     file.write_all(bytes)?;
     let Some(old) = old else { return Ok(()) };
-    let new = rustix::fs::fstat(&file)?;
+    let new = rustix::fs::fstat(&*file)?;
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only root may; for others the file becomes theirs, as with most editors.
-        let _ = rustix::fs::fchown(&file, Some(owner), Some(group));
+        let _ = rustix::fs::fchown(&*file, Some(owner), Some(group));
     }
     // Not the bits that lend rights: writing into the file would remove them too.
-    Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(old.st_mode & 0o777))?)
+    Ok(rustix::fs::fchmod(&*file, Mode::from_raw_mode(old.st_mode & 0o777))?)
 }
 
 pub(crate) fn kind_name(kind: FileType) -> &'static str {
