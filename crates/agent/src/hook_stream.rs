@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use hookwright_events::{FiringEvent, Report, RunEvent, RunEventKind, Status};
+use hookwright_events::{EventName, FiringEvent, Report, RunEvent, RunEventKind, Status};
 use serde_json::{Map, Value, json};
 
 use crate::limits::{HOOK_PROGRESS_BYTES_MAX, HOOK_PROGRESS_EVERY};
@@ -29,10 +29,28 @@ struct FiringName {
     event: String,
     /// Event and subject.
     name: String,
+    /// `agent_id` and `agent_type` of the subagent in which it was fired.
+    subagent: Map<String, Value>,
     /// Its hooks that run.
     hooks: usize,
     /// No further hook of it starts.
     is_decided: bool,
+}
+
+impl FiringName {
+    fn new(event: &EventName, subject: Option<&str>, data: Option<&Map<String, Value>>) -> Self {
+        let event = event.hook_event_name().into_owned();
+        let name = match subject {
+            Some(subject) => format!("{event}:{subject}"),
+            None => event.clone(),
+        };
+        let fields = ["agent_id", "agent_type"].into_iter();
+        let subagent = fields.filter_map(|field| {
+            let value = data?.get(field)?;
+            Some((field.to_owned(), value.clone()))
+        });
+        Self { event, name, subagent: subagent.collect(), hooks: 0, is_decided: false }
+    }
 }
 
 /// What is known of a hook that runs.
@@ -57,14 +75,14 @@ impl HookStream {
         let RunEventKind::Firing(kind) = &event.kind else { return Vec::new() };
         let firing = event.firing;
         match kind {
-            FiringEvent::Fired { event, subject, .. } | FiringEvent::TakenUp { event, subject } => {
-                let event = event.hook_event_name().into_owned();
-                let name = match subject {
-                    Some(subject) => format!("{event}:{subject}"),
-                    None => event.clone(),
-                };
-                self.firings
-                    .insert(firing, FiringName { event, name, hooks: 0, is_decided: false });
+            FiringEvent::Fired { event, subject, data, .. } => {
+                let name = FiringName::new(event, subject.as_deref(), data.as_ref());
+                self.firings.insert(firing, name);
+                Vec::new()
+            }
+            FiringEvent::TakenUp { event, subject } => {
+                let name = FiringName::new(event, subject.as_deref(), None);
+                self.firings.insert(firing, name);
                 Vec::new()
             }
             FiringEvent::HookStarting { hook, attempt: 1, .. } => {
@@ -146,8 +164,8 @@ impl HookStream {
         hook: &str,
         more: Map<String, Value>,
     ) -> Value {
-        let (event, name) = match self.firings.get(&firing) {
-            Some(firing) => (firing.event.clone(), firing.name.clone()),
+        let (event, name, subagent) = match self.firings.get(&firing) {
+            Some(firing) => (firing.event.clone(), firing.name.clone(), firing.subagent.clone()),
             None => Default::default(),
         };
         self.messages += 1;
@@ -161,6 +179,7 @@ impl HookStream {
             "session_id": self.session_id,
             "hook": hook,
         }));
+        message.extend(subagent);
         message.extend(more);
         Value::Object(message)
     }

@@ -42,6 +42,30 @@ fn reported(firing: u64, hook: &str, status: Status, exit_code: Option<i32>) -> 
 
 const NOW: Duration = Duration::ZERO;
 
+#[test]
+fn messages_of_a_hook_of_a_subagent_name_the_subagent() {
+    let mut stream = HookStream::new("session-1");
+    let data = json!({ "agent_id": "a1", "agent_type": "reviewer", "tool_input": {} });
+    let mut of_subagent = fired(7);
+    let RunEventKind::Firing(FiringEvent::Fired { data: known, .. }) = &mut of_subagent.kind else {
+        panic!("a firing")
+    };
+    *known = data.as_object().cloned();
+    stream.messages(&of_subagent, NOW);
+    stream.messages(&fired(8), NOW);
+    let mut messages = stream.messages(&starting(7, "a", 1), NOW);
+    messages.extend(stream.messages(&reported(7, "a", Status::Success, Some(0)), NOW));
+    for message in messages {
+        assert_eq!(
+            (&message["agent_id"], &message["agent_type"]),
+            (&json!("a1"), &json!("reviewer"))
+        );
+        assert!(message["tool_input"].is_null());
+    }
+    let of_main = stream.messages(&starting(8, "a", 1), NOW).remove(0);
+    assert!(of_main.get("agent_id").is_none(), "{of_main}");
+}
+
 // Conformance: claude-code-051, claude-code-053, claude-code-054
 #[test]
 fn a_hook_has_a_first_and_a_last_message_under_one_id() {

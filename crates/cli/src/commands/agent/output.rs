@@ -4,6 +4,7 @@
 //! Nothing that a model, a tool or a hook wrote reaches a terminal raw. In `stream-json` lines are
 //! handed to a thread of their own: a reader that is slow or gone holds up no hook.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -68,6 +69,8 @@ struct OutputState {
     /// Messages that wait until the stream has begun, while servers start.
     early: Option<Vec<Value>>,
     hooks: HookStream,
+    /// The call of each subagent, by the subagent's id.
+    calls_of_subagents: HashMap<String, String>,
     transcript: Transcript,
     transcript_failed: bool,
     files: FilesAtStart,
@@ -101,6 +104,7 @@ impl AgentOutput {
             lines,
             early: Some(Vec::new()),
             hooks,
+            calls_of_subagents: HashMap::new(),
             transcript,
             transcript_failed,
             files,
@@ -155,7 +159,11 @@ impl AgentOutput {
             return;
         }
         let elapsed = shared.began.elapsed();
-        for message in shared.hooks.messages(event, elapsed) {
+        for mut message in shared.hooks.messages(event, elapsed) {
+            let agent_id = message["agent_id"].as_str().unwrap_or_default();
+            if let Some(call) = shared.calls_of_subagents.get(agent_id) {
+                message["parent_tool_use_id"] = call.as_str().into();
+            }
             shared.emit(message);
         }
     }
@@ -412,6 +420,7 @@ impl Audience for AgentOutput {
 
     fn for_subagent(&self, facts: &Arc<SubagentFacts>) -> Arc<dyn Audience> {
         let mut shared = self.shared();
+        shared.calls_of_subagents.insert(facts.id.clone(), facts.call.clone());
         let of_session = shared.transcript.facts().clone();
         let transcript_facts = TranscriptFacts { agent_id: Some(facts.id.clone()), ..of_session };
         let path = Path::new(&facts.transcript_path);
