@@ -1,127 +1,27 @@
 //! Servers of the real protocol, in every state in which a server can be.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+mod situation;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_agent::mcp::{McpServerSettings, McpServers, ServerReport, StartedServers};
-use hookwright_agent::tool::{Tool, ToolCall, ToolEnd, Touches};
+use hookwright_agent::mcp::ServerReport;
+use hookwright_agent::tool::{ToolCall, ToolEnd, Touches};
 use hookwright_engine::Secrets;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+use situation::{Situation, call, call_until, failed, is_alive, pid, ran, tool, wait_until};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp_server.sh");
 
-/// A folder in which servers run, and what the user is told about them.
-struct Situation {
-    folder: TempDir,
-    told: Arc<Mutex<Vec<String>>>,
-}
-
-impl Situation {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), told: Arc::default() }
-    }
-
-    fn settings(&self, name: &str, modes: &[&str]) -> McpServerSettings {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let mut args = vec![SCRIPT.to_owned()];
-        args.extend(modes.iter().map(|mode| (*mode).to_owned()));
-        McpServerSettings {
-            name: name.to_owned(),
-            program: "bash".to_owned(),
-            args,
-            shared_env: [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())].into(),
-            env: Vec::new(),
-            working_dir: self.folder.path().to_owned(),
-            timeout: Duration::from_secs(300),
-            start_timeout: Duration::from_secs(120),
-            run_id: format!("mcp-test-{}-{number}", std::process::id()),
-            secrets: Secrets::default(),
-        }
-    }
-
-    async fn start(&self, modes: &[&str]) -> StartedServers {
-        self.start_all(vec![self.settings("srv", modes)]).await
-    }
-
-    async fn start_all(&self, all: Vec<McpServerSettings>) -> StartedServers {
-        let told = Arc::clone(&self.told);
-        McpServers::start(all, Arc::new(move |text| told.lock().unwrap().push(text.to_owned())))
-            .await
-    }
-
-    fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-}
-
-fn tool(started: &StartedServers, name: &str) -> Arc<dyn Tool> {
-    let mut tools = started.tools.iter();
-    Arc::clone(tools.find(|tool| tool.spec().name == name).expect("the server has it"))
-}
-
-async fn call(started: &StartedServers, name: &str, text: &str) -> ToolEnd {
-    call_until(started, name, text, &CancellationToken::new()).await
-}
-
-async fn call_until(
-    started: &StartedServers,
-    name: &str,
-    text: &str,
-    cancel: &CancellationToken,
-) -> ToolEnd {
-    let tool = tool(started, &format!("mcp__srv__{name}"));
-    let Value::Object(input) = json!({ "text": text }) else { panic!("an object") };
-    let judged = tool.touches(&input);
-    assert_eq!(judged, Touches::Other);
-    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, run_id: "tool-1", cancel })
-        .await
-}
-
-fn ran(end: &ToolEnd) -> &str {
-    match end {
-        ToolEnd::Ran { text, .. } => text,
-        ToolEnd::Failed { error, .. } => panic!("it failed: {error}"),
-    }
-}
-
-fn failed(end: &ToolEnd) -> &str {
-    match end {
-        ToolEnd::Ran { text, .. } => panic!("it ran: {text}"),
-        ToolEnd::Failed { error, is_interrupt: false, .. } => error,
-        ToolEnd::Failed { error, .. } => panic!("it was interrupted: {error}"),
-    }
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let until = std::time::Instant::now() + Duration::from_secs(120);
-    while !is_so() {
-        assert!(std::time::Instant::now() < until, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-fn is_alive(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
-fn pid(path: &Path) -> String {
-    let read = || std::fs::read_to_string(path).unwrap_or_default();
-    wait_until("the pid is written", || read().ends_with('\n'));
-    read()
+fn with_script() -> Situation {
+    Situation::with(["bash", SCRIPT])
 }
 
 #[tokio::test]
 async fn tools_of_a_server_are_tools_like_any_other() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     assert_eq!(started.notices, Vec::<String>::new());
     assert_eq!(started.reports, [ServerReport { name: "srv".into(), is_connected: true }]);
@@ -143,7 +43,7 @@ async fn tools_of_a_server_are_tools_like_any_other() {
 
 #[tokio::test]
 async fn calls_at_once_each_get_their_own_result() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     let words: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     let echo = tool(&started, "mcp__srv__echo");
@@ -171,7 +71,7 @@ async fn calls_at_once_each_get_their_own_result() {
 
 #[tokio::test]
 async fn a_server_that_does_not_start_is_named_with_its_reason_and_the_others_run() {
-    let situation = Situation::new();
+    let situation = with_script();
     let mut missing = situation.settings("missing", &[]);
     missing.program = "no-such-program".to_owned();
     let exits = situation.settings("exits", &["exits"]);
@@ -195,7 +95,7 @@ async fn a_server_that_does_not_start_is_named_with_its_reason_and_the_others_ru
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up_after_its_time_and_ended() {
-    let situation = Situation::new();
+    let situation = with_script();
     let mut silent = situation.settings("srv", &["writes-pid", "is-silent"]);
     silent.start_timeout = Duration::from_millis(300);
     let started = situation.start_all(vec![silent]).await;
@@ -211,7 +111,7 @@ async fn a_server_that_never_answers_is_given_up_after_its_time_and_ended() {
 
 #[tokio::test]
 async fn the_end_of_a_session_ends_servers_with_everything_that_they_started() {
-    let situation = Situation::new();
+    let situation = with_script();
     let modes = ["writes-pid", "leaves-processes", "ignores-its-end"];
     let started = situation.start(&modes).await;
     let pids = [pid(&situation.path("server.pid")), pid(&situation.path("left.pid"))];
@@ -222,7 +122,7 @@ async fn the_end_of_a_session_ends_servers_with_everything_that_they_started() {
 
 #[tokio::test]
 async fn dropped_servers_and_dropped_starts_leave_nothing() {
-    let situation = Situation::new();
+    let situation = with_script();
     let modes = ["writes-pid", "leaves-processes", "ignores-its-end"];
     let started = situation.start(&modes).await;
     let pids = [pid(&situation.path("server.pid")), pid(&situation.path("left.pid"))];
@@ -258,7 +158,7 @@ async fn dropped_servers_and_dropped_starts_leave_nothing() {
 
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_gives_it_one_result_and_is_not_started_again() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&["leaves-processes"]).await;
     let end = call(&started, "die", "").await;
     let why = "the MCP server `srv` has ended with exit code 4; its last words: `out of memory`; its \
@@ -272,7 +172,7 @@ async fn a_server_that_dies_in_a_call_gives_it_one_result_and_is_not_started_aga
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled_at_the_server_which_goes_on() {
-    let situation = Situation::new();
+    let situation = with_script();
     let mut settings = situation.settings("srv", &[]);
     settings.timeout = Duration::from_millis(300);
     let started = situation.start_all(vec![settings]).await;
@@ -289,7 +189,7 @@ async fn a_call_that_takes_too_long_is_cancelled_at_the_server_which_goes_on() {
 
 #[tokio::test]
 async fn an_interrupt_ends_a_call_at_once_and_the_server_is_told() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&["marks-calls"]).await;
     let cancel = CancellationToken::new();
     let interrupting = async {
@@ -307,7 +207,7 @@ async fn an_interrupt_ends_a_call_at_once_and_the_server_is_told() {
 
 #[tokio::test]
 async fn a_server_that_stops_reading_is_ended() {
-    let situation = Situation::new();
+    let situation = with_script();
     let mut settings = situation.settings("srv", &[]);
     settings.timeout = Duration::from_millis(300);
     let started = situation.start_all(vec![settings]).await;
@@ -327,7 +227,7 @@ async fn a_server_that_stops_reading_is_ended() {
 
 #[tokio::test]
 async fn a_result_of_100_mb_is_refused_and_the_server_goes_on() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     assert_eq!(
         failed(&call(&started, "huge", "").await),
@@ -344,7 +244,7 @@ async fn a_result_of_100_mb_is_refused_and_the_server_goes_on() {
 
 #[tokio::test]
 async fn a_server_that_prints_without_end_is_ended_at_its_start_and_in_a_call() {
-    let situation = Situation::new();
+    let situation = with_script();
     for mode in ["floods-stdout", "floods-lines"] {
         let started = situation.start(&[mode]).await;
         assert_eq!(
@@ -354,7 +254,7 @@ async fn a_server_that_prints_without_end_is_ended_at_its_start_and_in_a_call() 
             "{mode}"
         );
     }
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     let flooded = "the MCP server `srv` was ended: it sent more than 128 MiB that answer nothing; \
         its tools";
@@ -372,7 +272,7 @@ async fn a_server_that_prints_without_end_is_ended_at_its_start_and_in_a_call() 
 
 #[tokio::test]
 async fn a_flood_on_standard_error_holds_up_no_call() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&["floods-stderr"]).await;
     for _ in 0..3 {
         assert_eq!(ran(&call(&started, "echo", "x").await), "said: x");
@@ -383,7 +283,7 @@ async fn a_flood_on_standard_error_holds_up_no_call() {
 
 #[tokio::test]
 async fn logs_on_standard_output_are_ignored_and_told_once() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&["logs-to-stdout"]).await;
     assert_eq!(ran(&call(&started, "echo", "x").await), "said: x");
     assert_eq!(
@@ -396,7 +296,7 @@ async fn logs_on_standard_output_are_ignored_and_told_once() {
 
 #[tokio::test]
 async fn tools_that_a_model_cannot_be_told_about_are_left_out_and_named() {
-    let situation = Situation::new();
+    let situation = with_script();
     let modes = ["tools-of-one-name", "bad-schemas", "odd-names"];
     let started = situation.start(&modes).await;
     let names: Vec<&str> = started.tools.iter().map(|tool| &*tool.spec().name).collect();
@@ -409,7 +309,7 @@ async fn tools_that_a_model_cannot_be_told_about_are_left_out_and_named() {
 
 #[tokio::test]
 async fn changed_tools_are_told_once_and_the_session_keeps_its_own() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     for _ in 0..2 {
         assert_eq!(ran(&call(&started, "changed", "").await), "changed");
@@ -423,7 +323,7 @@ async fn changed_tools_are_told_once_and_the_session_keeps_its_own() {
 
 #[tokio::test]
 async fn tools_that_change_while_the_server_starts_are_listed_again() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&["changes-at-start"]).await;
     assert!(started.tools.iter().any(|tool| tool.spec().name == "mcp__srv__late"));
     started.servers.end().await;
@@ -432,7 +332,7 @@ async fn tools_that_change_while_the_server_starts_are_listed_again() {
 
 #[tokio::test]
 async fn a_servers_own_questions_are_refused() {
-    let situation = Situation::new();
+    let situation = with_script();
     let started = situation.start(&[]).await;
     assert_eq!(ran(&call(&started, "ask", "").await), "refused with -32601");
     started.servers.end().await;
@@ -440,7 +340,7 @@ async fn a_servers_own_questions_are_refused() {
 
 #[tokio::test]
 async fn a_server_has_the_given_environment_only_and_its_secrets_are_replaced() {
-    let situation = Situation::new();
+    let situation = with_script();
     let mut settings = situation.settings("srv", &[]);
     settings.env.push(("TOKEN".into(), "sesame-open-1234".into()));
     settings.secrets = Secrets::new(vec![("GIVEN".into(), "sesame-open-1234".into())]);
@@ -454,7 +354,7 @@ async fn a_server_has_the_given_environment_only_and_its_secrets_are_replaced() 
 
 #[tokio::test]
 async fn there_is_a_limit_on_servers() {
-    let situation = Situation::new();
+    let situation = with_script();
     let all = (0..34).map(|number| {
         let mut settings = situation.settings(&format!("s{number}"), &[]);
         settings.program = "/nowhere".to_owned();
