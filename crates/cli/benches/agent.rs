@@ -55,6 +55,7 @@ fn main() {
         native_hooks(&place, hooks, rounds(number));
     }
     twenty_of_claude(&place, rounds(100));
+    in_a_pipeline(&place, rounds(300));
     call_of_a_server(&place, rounds(400));
     start_to_first_request(&place, rounds(100));
     subagents_at_once(&place, rounds(30));
@@ -108,6 +109,25 @@ fn twenty_of_claude(place: &Place, rounds: usize) {
     );
     drop(calls);
     place.remove(".claude/settings.json");
+}
+
+/// A tool call with a native hook in a turn of a loop, beside the same call in `agent`.
+fn in_a_pipeline(place: &Place, rounds: usize) {
+    place.hooks("hookwright.yaml", "hooks: {tool:pre_execute: [{command: 'true'}]}\n");
+    place.file(
+        "loop.yaml",
+        "agent: {type: builtin, model: test-model, permission_mode: bypassPermissions}\n\
+         prompt: work\nmax_iterations: 1\n",
+    );
+    let mut alone = Calls::new(place);
+    let mut in_loop = Calls { host: Host::Loop, ..Calls::new(place) };
+    compare_times(rounds, &mut || alone.next(), &mut || in_loop.next()).print(
+        "a tool call with a native hook in a turn of a loop, beside the same in `agent`",
+        "at most 1.10",
+    );
+    drop((alone, in_loop));
+    place.remove("hookwright.yaml");
+    place.remove("loop.yaml");
 }
 
 /// A call of an MCP server's tool, beside the same request to the same server over bare pipes.
@@ -248,7 +268,15 @@ fn memory_of_a_loud_tool(place: &Place) {
 /// Tool calls, one at a time, in as many sessions as are needed.
 struct Calls<'a> {
     place: &'a Place,
+    host: Host,
     session: Option<Session>,
+}
+
+/// What the agent works in.
+#[derive(Clone, Copy)]
+enum Host {
+    Agent,
+    Loop,
 }
 
 /// A session that waits for the model.
@@ -261,7 +289,7 @@ struct Session {
 
 impl<'a> Calls<'a> {
     fn new(place: &'a Place) -> Self {
-        Self { place, session: None }
+        Self { place, host: Host::Agent, session: None }
     }
 
     /// Lets the model call the tool; the seconds from the end of its answer to the next request.
@@ -270,7 +298,8 @@ impl<'a> Calls<'a> {
         if self.session.as_ref().is_some_and(|session| session.done == CALLS_OF_A_SESSION) {
             self.session = None;
         }
-        let session = self.session.get_or_insert_with(|| Session::start(self.place, &call));
+        let (place, host) = (self.place, self.host);
+        let session = self.session.get_or_insert_with(|| Session::start(place, host, &call));
         gate_opens(session, &call)
     }
 }
@@ -285,12 +314,15 @@ fn gate_opens(session: &mut Session, call: &Value) -> f64 {
 }
 
 impl Session {
-    fn start(place: &Place, call: &Value) -> Self {
+    fn start(place: &Place, host: Host, call: &Value) -> Self {
         let mut turns = vec![call.clone(); CALLS_OF_A_SESSION];
         turns.push(json!({ "content": [{ "type": "text", "text": "done" }] }));
         let manner = script(&Value::Array(turns).to_string());
         let (server, gate) = ModelServer::start_held(manner).unwrap();
-        let agent = place.agent(&server);
+        let agent = match host {
+            Host::Agent => place.agent(&server),
+            Host::Loop => place.run_loop(&server),
+        };
         wait_for_request(&server, 1);
         Self { server, gate, agent, done: 0 }
     }
@@ -363,14 +395,19 @@ impl Place {
 
     /// Writes a file with hooks, and trusts it.
     fn hooks(&self, name: &str, text: &str) {
-        let path = self.project.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.file(name, text);
         let trusted = self.hookwright(&["trust", "--yes"]).stdout(Stdio::null()).status();
         assert!(trusted.unwrap().success());
     }
 
-    /// Removes a file with hooks, if there is one.
+    /// Writes a file of the project.
+    fn file(&self, name: &str, text: &str) {
+        let path = self.project.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Removes a file of the project, if it is there.
     fn remove(&self, name: &str) {
         let _ = fs::remove_file(self.project.join(name));
     }
@@ -379,7 +416,17 @@ impl Place {
     fn agent(&self, server: &ModelServer) -> Child {
         let mode = ["--permission-mode", "bypassPermissions"];
         let mut command = self.hookwright(&["agent", "-p", "work", "--model", "test-model"]);
-        command.args(mode).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(mode);
+        Self::start(command, server)
+    }
+
+    /// The loop of `loop.yaml` with this model.
+    fn run_loop(&self, server: &ModelServer) -> Child {
+        Self::start(self.hookwright(&["run", "loop.yaml"]), server)
+    }
+
+    fn start(mut command: Command, server: &ModelServer) -> Child {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         command.env("ANTHROPIC_BASE_URL", server.url()).env("ANTHROPIC_API_KEY", "sk-test-012345");
         command.spawn().unwrap()
     }

@@ -486,3 +486,30 @@ fn a_continued_session_is_compacted_before_its_prompt_and_goes_on_from_the_summa
     let transcript = fs::read_to_string(bench.transcript()).unwrap();
     assert!(transcript.contains("compact_boundary") && transcript.contains("xxxxxxxxxx"));
 }
+
+#[test]
+fn a_kill_in_the_middle_of_a_write_leaves_no_file_and_the_old_content() {
+    let edit = "turns:\n  - content:\n      - {type: tool_use, name: read, input: {file_path: a.txt}}\n  \
+                - content:\n      - type: tool_use\n        name: edit\n        input:\n          \
+                file_path: a.txt\n          old_string: x\n          replace_all: true\n          \
+                new_string: LONG\n";
+    let old = "x\n".repeat(12_000);
+    let sandbox = Sandbox::new()
+        .file("model.yaml", edit.replace("LONG", &"y".repeat(250)))
+        .file("a.txt", &old);
+    // The system ends a program that writes a file of more than 2 MiB.
+    let agent = "ulimit -c 0; ulimit -f 2048; exec \"$0\" agent -p go --permission-mode \
+                 bypassPermissions --model scripted:model.yaml";
+    let program = env!("CARGO_BIN_EXE_hookwright");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", agent, program]).current_dir(sandbox.path(".")).env_clear();
+    command.env("HOME", sandbox.path("..")).env("PATH", std::env::var_os("PATH").unwrap());
+    let ended = command.output().unwrap();
+    let signal = std::os::unix::process::ExitStatusExt::signal(&ended.status);
+    assert_eq!(signal, Some(rustix::process::Signal::XFSZ.as_raw()), "{ended:?}");
+    assert_eq!(fs::read_to_string(sandbox.path("a.txt")).unwrap(), old);
+    let entries = fs::read_dir(sandbox.path(".")).unwrap();
+    let names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.contains("hookwright")), "{names:?}");
+}

@@ -64,9 +64,13 @@ fn invalid_utf_8_is_shown_as_such() {
 fn a_timeout_ends_the_whole_tree_and_keeps_what_was_printed() {
     let bench = Bench::new();
     let command = "sleep 600 & echo $! > pid; echo begun; wait";
-    let error = bench.failed("bash", json!({ "command": command, "timeout": 500 }));
-    assert!(error.contains("longer than 500 ms"), "{error}");
-    assert!(error.ends_with("begun"), "{error}");
+    // On a busy machine the shell is ended before it has printed anything.
+    let begun = [500, 5_000, 50_000].into_iter().any(|timeout| {
+        let error = bench.failed("bash", json!({ "command": command, "timeout": timeout }));
+        assert!(error.contains(&format!("longer than {timeout} ms")), "{error}");
+        error.ends_with("begun")
+    });
+    assert!(begun);
     assert_gone(&bench);
 }
 
