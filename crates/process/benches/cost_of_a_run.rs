@@ -1,4 +1,5 @@
-//! The cost of one `run` compared with the simplest equivalent in `std::process`.
+//! The cost of one `run` compared with the simplest equivalent in `std::process`, and with a bare
+//! `posix_spawn`.
 //!
 //! It measures the floor, ours, and the floor again, in turn, so that a change of the machine's
 //! load affects all three. The result is the median of the ratios within a round. If the two floors
@@ -7,17 +8,23 @@
 //! `cargo bench -p hookwright-process -- [rounds]`
 
 #![expect(clippy::print_stdout, reason = "a measurement is printed")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
+
+#[path = "../../cli/benches/performance/bare_spawn.rs"]
+mod bare_spawn;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hookwright_process::{How, Launch, run};
 use tokio_util::sync::CancellationToken;
 
-const INPUT: &[u8] =
-    br#"{"event":"tool:pre_execute","tool_name":"bash","tool_input":{"command":"ls"}}"#;
+use bare_spawn::BareSpawn;
+
+const INPUT: &str =
+    r#"{"event":"tool:pre_execute","tool_name":"bash","tool_input":{"command":"ls"}}"#;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const WARM_UP_ROUNDS: usize = 20;
 const ROUNDS: usize = 1000;
@@ -28,9 +35,22 @@ fn main() {
         .enable_all()
         .build()
         .expect("this machine has what a runtime needs");
+    let environment = [("PATH".into(), PATH.into()), ("HOOKWRIGHT_RUN".into(), "run-1".into())];
+    let bash = Path::new("/bin/bash");
+    let bare = BareSpawn::new(bash, &["-c", "true"], &environment, Path::new("/"), INPUT);
+    compare("`std::process`", rounds, &floor, &|| our_run(&runtime));
+    compare("a bare `posix_spawn`", rounds, &|| bare.run(), &|| our_run(&runtime));
+}
+
+fn compare(what: &str, rounds: usize, floor: &dyn Fn(), thing: &dyn Fn()) {
     let (mut floors, mut ours, mut floors_again) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..WARM_UP_ROUNDS + rounds {
-        let times = [time(floor), time(|| our_run(&runtime)), time(floor)];
+        let mut times = [0.0; 3];
+        // The order rotates, so that none of them always follows the same one.
+        for step in 0..3 {
+            let which = (round + step) % 3;
+            times[which] = if which == 1 { time(thing) } else { time(floor) };
+        }
         if round >= WARM_UP_ROUNDS {
             floors.push(times[0]);
             ours.push(times[1]);
@@ -40,10 +60,10 @@ fn main() {
     let same = median(&ratios(&floors_again, &floors));
     let both: Vec<f64> = floors.iter().zip(&floors_again).map(|(a, b)| (a + b) / 2.0).collect();
     let ratio = median(&ratios(&ours, &both));
-    println!("floor {:.0} µs, ours {:.0} µs", median(&floors), median(&ours));
-    println!("ours/floor {ratio:.3}, floor/floor {same:.3}, {rounds} rounds");
+    println!("beside {what}: {:.0} µs, ours {:.0} µs", median(&floors), median(&ours));
+    println!("  ratio {ratio:.3}, A/A' {same:.3}, {rounds} rounds");
     if !(0.97..=1.03).contains(&same) {
-        println!("void: the floors differ");
+        println!("  void: the floors differ");
     }
 }
 
@@ -60,7 +80,7 @@ fn floor() {
         .spawn()
         .expect("bash is here");
     // Bash may already have ended.
-    let _ = child.stdin.take().expect("it is piped").write_all(INPUT);
+    let _ = child.stdin.take().expect("it is piped").write_all(INPUT.as_bytes());
     let output = child.wait_with_output().expect("it is our child");
     assert!(output.status.success());
 }
@@ -72,7 +92,7 @@ fn our_run(runtime: &tokio::runtime::Runtime) {
         shared_env: std::sync::Arc::default(),
         env: vec![("PATH".into(), PATH.into())],
         working_dir: PathBuf::from("/"),
-        stdin: INPUT.to_vec(),
+        stdin: INPUT.as_bytes().to_vec(),
         timeout: Duration::from_secs(60),
         kill_grace: Duration::from_secs(2),
         linger: Duration::from_millis(200),
@@ -83,7 +103,7 @@ fn our_run(runtime: &tokio::runtime::Runtime) {
     assert!(matches!(ended.how, How::Exited { code: 0 }));
 }
 
-fn time(deed: impl FnOnce()) -> f64 {
+fn time(deed: &dyn Fn()) -> f64 {
     let start = Instant::now();
     deed();
     start.elapsed().as_secs_f64() * 1e6

@@ -85,7 +85,8 @@ impl InteractiveChild {
     pub async fn start(launch: InteractiveLaunch) -> Result<(Self, ChildStreams), StartFailure> {
         let (kill_grace, stderr_bytes_max) = (launch.kill_grace, launch.stderr_bytes_max);
         faults::point("child starts");
-        let (leader, (streams, stderr)) = start_with(launch.into(), open_pipes).await?;
+        let (leader, (streams, stderr)) =
+            start_with(launch.into(), open_pipes, |(_, stderr)| stderr.watch()).await?;
         faults::point("child runs");
         let terminal_wanted = Box::pin(terminal::wanted(leader.pid()));
         let child = InteractiveChild {

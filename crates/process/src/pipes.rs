@@ -1,16 +1,22 @@
 //! The three pipes of one child: input is written and output is read at the same time, so that
 //! neither side can wait for the other forever.
 //!
-//! Input that fits into the pipe is written before the child exists. Output beyond the limit is
-//! read and counted: a child whose pipe is full would block until its deadline.
+//! Most children end after a few milliseconds and fit their input and output into the pipes. So
+//! these are watched only once a child has run for [`WATCH_AFTER`], or if it does not get all of its
+//! input at once. What a shorter child printed is read when it has ended.
+//!
+//! Output beyond the limit is read and counted: a child whose pipe is full would block until its
+//! deadline.
 
 use std::future::pending;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::{ioctl_fionbio, read, write};
 use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{Captured, OutputFilter, Stream, Watch};
 
@@ -25,11 +31,17 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// made it bigger. A process that still writes cannot keep us here longer.
 const DRAIN_BYTES_MAX: u64 = 1024 * 1024;
 
+/// How long a child runs before its pipes are watched. A child that fills a pipe sooner waits.
+const WATCH_AFTER: Duration = Duration::from_millis(3);
+
+/// The interval for trying a pipe that the system refuses to watch.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
 /// Our ends of a child's pipes, and what was read from them.
 pub(crate) struct Pipes {
-    stdin: Option<pipe::Sender>,
-    unwritten: Vec<u8>,
-    written: usize,
+    stdin: Option<InputPipe>,
+    /// When to watch the pipes; `None` once they are.
+    watch_at: Option<Instant>,
     stdout: OutputPipe,
     stderr: OutputPipe,
     chunk: Vec<u8>,
@@ -42,46 +54,69 @@ pub(crate) struct ChildEnds {
     pub(crate) stderr: PipeWriter,
 }
 
+/// Our end of the input, and what is still to be written.
+struct InputPipe {
+    sink: PipeEnd<pipe::Sender>,
+    unwritten: Vec<u8>,
+    written: usize,
+}
+
 /// Our end of one output, and what was read from it.
 pub(crate) struct OutputPipe {
-    source: Option<pipe::Receiver>,
+    /// `None` once it has ended.
+    source: Option<PipeEnd<pipe::Receiver>>,
     pub(crate) captured: Captured,
     filter: Option<Box<dyn OutputFilter>>,
 }
 
+/// One of our ends, which never blocks.
+enum PipeEnd<W> {
+    Unwatched(OwnedFd),
+    /// The runtime reports when it is ready.
+    Watched(W),
+}
+
 impl Pipes {
-    /// Opens the pipes and writes as much of `stdin` as fits.
-    pub(crate) fn new(stdin: &[u8], bytes_max: usize) -> io::Result<(Self, ChildEnds)> {
+    /// Opens the pipes.
+    pub(crate) fn open(bytes_max: usize) -> io::Result<(Self, ChildEnds)> {
         let (child_stdin, our_stdin) = io::pipe()?;
         let (our_stdout, child_stdout) = io::pipe()?;
         let (our_stderr, child_stderr) = io::pipe()?;
-        let mut pipes = Pipes {
-            stdin: None,
-            unwritten: Vec::new(),
-            written: 0,
+        ioctl_fionbio(&our_stdin, true)?;
+        let sink = PipeEnd::Unwatched(our_stdin.into());
+        let pipes = Pipes {
+            stdin: Some(InputPipe { sink, unwritten: Vec::new(), written: 0 }),
+            watch_at: None,
             stdout: OutputPipe::new(our_stdout)?,
             stderr: OutputPipe::new(our_stderr)?,
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             bytes_max,
         };
-        if !stdin.is_empty() {
-            ioctl_fionbio(&our_stdin, true)?;
-            pipes.written = write(&our_stdin, stdin)?;
-        }
-        if pipes.written < stdin.len() {
-            let our_stdin = OwnedFd::from(our_stdin);
-            pipes.stdin = Some(pipe::Sender::from_owned_fd_unchecked(our_stdin)?);
-        }
         let ends = ChildEnds { stdin: child_stdin, stdout: child_stdout, stderr: child_stderr };
         Ok((pipes, ends))
     }
 
-    /// Takes over the input that did not fit. `stdin` is the whole input that [`Pipes::new`] was
-    /// given.
-    pub(crate) fn feed(&mut self, stdin: Vec<u8>) {
-        if self.stdin.is_some() {
-            self.unwritten = stdin;
+    /// The child runs: writes as much of its input as fits, and the rest later. The child's end of
+    /// the input must still be open here, so that a child that has ended already is not an error.
+    pub(crate) fn child_runs(&mut self, stdin: Vec<u8>) {
+        self.watch_at = Some(Instant::now() + WATCH_AFTER);
+        if let Some(input) = &mut self.stdin {
+            input.unwritten = stdin;
         }
+        self.write_ready();
+        if self.stdin.is_some() {
+            self.watch();
+        }
+    }
+
+    /// Watches the pipes from now on.
+    pub(crate) fn watch(&mut self) {
+        self.watch_at = None;
+        if let Some(input) = &mut self.stdin {
+            input.sink.watch(pipe::Sender::from_owned_fd_unchecked);
+        }
+        self.stdout.watch();
+        self.stderr.watch();
     }
 
     /// Passes all output through the filters that the watch requests.
@@ -106,6 +141,10 @@ impl Pipes {
     /// that this stream has ended, or that its filter holds them back. Never returns once both have
     /// ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Stream {
+        if let Some(time) = self.watch_at {
+            sleep_until(time).await;
+            self.watch();
+        }
         loop {
             tokio::select! {
                 () = readable(&self.stdout.source) => {
@@ -159,17 +198,33 @@ impl Pipes {
     }
 
     fn write_ready(&mut self) {
-        let Some(stdin) = &self.stdin else { return };
-        match stdin.try_write(&self.unwritten[self.written..]) {
-            Ok(count) => self.written += count,
+        let Some(input) = &mut self.stdin else { return };
+        let unwritten = &input.unwritten[input.written..];
+        let written = match &input.sink {
+            _ if unwritten.is_empty() => Ok(0),
+            PipeEnd::Unwatched(sink) => write(sink, unwritten).map_err(io::Error::from),
+            PipeEnd::Watched(sink) => sink.try_write(unwritten),
+        };
+        match written {
+            Ok(count) => input.written += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return,
             // Most likely the child closed its input: it has read all it wants.
-            Err(_) => self.written = self.unwritten.len(),
+            Err(_) => input.written = input.unwritten.len(),
         }
-        if self.written == self.unwritten.len() {
+        if input.written == input.unwritten.len() {
             self.stdin = None;
-            self.unwritten = Vec::new();
-            self.written = 0;
+        }
+    }
+}
+
+impl<W> PipeEnd<W> {
+    /// Watches it, unless the system refuses.
+    fn watch(&mut self, watched: impl Fn(OwnedFd) -> io::Result<W>) {
+        if let PipeEnd::Unwatched(end) = self
+            && let Ok(end) = end.try_clone().and_then(watched)
+        {
+            *self = PipeEnd::Watched(end);
         }
     }
 }
@@ -177,8 +232,15 @@ impl Pipes {
 impl OutputPipe {
     pub(crate) fn new(ours: PipeReader) -> io::Result<Self> {
         ioctl_fionbio(&ours, true)?;
-        let source = pipe::Receiver::from_owned_fd_unchecked(OwnedFd::from(ours))?;
+        let source = PipeEnd::Unwatched(ours.into());
         Ok(OutputPipe { source: Some(source), captured: Captured::default(), filter: None })
+    }
+
+    /// Watches it from now on.
+    pub(crate) fn watch(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.watch(pipe::Receiver::from_owned_fd_unchecked);
+        }
     }
 
     /// Waits for output and keeps it. Never returns once it has ended. Cancel-safe.
@@ -199,8 +261,8 @@ impl OutputPipe {
 
     /// Reads after readiness was reported. Returns false if there was nothing after all.
     fn take_ready(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        let Some(source) = &self.source else {
-            return false;
+        let Some(PipeEnd::Watched(source)) = &self.source else {
+            return self.take_now(chunk, bytes_max);
         };
         make_room(chunk);
         let end = source.try_read_buf(chunk);
@@ -214,7 +276,11 @@ impl OutputPipe {
             return false;
         };
         make_room(chunk);
-        let end = read(source.as_fd(), spare_capacity(chunk)).map_err(io::Error::from);
+        let source = match source {
+            PipeEnd::Unwatched(source) => source.as_fd(),
+            PipeEnd::Watched(source) => source.as_fd(),
+        };
+        let end = read(source, spare_capacity(chunk)).map_err(io::Error::from);
         self.note(end, chunk, bytes_max)
     }
 
@@ -259,17 +325,84 @@ fn make_room(chunk: &mut Vec<u8>) {
     }
 }
 
-async fn readable(source: &Option<pipe::Receiver>) {
+async fn readable(source: &Option<PipeEnd<pipe::Receiver>>) {
     match source {
         // The read will return the same error, and handles it.
-        Some(source) => drop(source.readable().await),
+        Some(PipeEnd::Watched(source)) => drop(source.readable().await),
+        Some(PipeEnd::Unwatched(_)) => sleep(LOOK_PAUSE).await,
         None => pending().await,
     }
 }
 
-async fn writable(sink: &Option<pipe::Sender>) {
-    match sink {
-        Some(sink) => drop(sink.writable().await),
+async fn writable(input: &Option<InputPipe>) {
+    match input.as_ref().map(|input| &input.sink) {
+        Some(PipeEnd::Watched(sink)) => drop(sink.writable().await),
+        Some(PipeEnd::Unwatched(_)) => sleep(LOOK_PAUSE).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES_MAX: usize = 1024 * 1024;
+
+    /// More than fits into a pipe.
+    const MANY_BYTES: usize = 200_000;
+
+    /// Writes `output` to the child's end and reads `input` from it, as a child would.
+    fn child(ends: ChildEnds, input: usize, output: Vec<u8>) -> std::thread::JoinHandle<Vec<u8>> {
+        use std::io::{Read, Write};
+
+        std::thread::spawn(move || {
+            let ChildEnds { stdin, mut stdout, stderr } = ends;
+            let mut read = Vec::new();
+            stdin.take(input as u64).read_to_end(&mut read).expect("read");
+            stdout.write_all(&output).expect("written");
+            drop((stdout, stderr));
+            read
+        })
+    }
+
+    async fn read_all(pipes: &mut Pipes) -> Vec<u8> {
+        let mut read = Vec::new();
+        while !pipes.output_ended() {
+            if pipes.next().await == Stream::Stdout {
+                read.extend_from_slice(pipes.chunk());
+            }
+        }
+        read
+    }
+
+    #[tokio::test]
+    async fn a_short_childs_pipes_are_never_watched_and_its_output_is_there() {
+        let (mut pipes, ends) = Pipes::open(BYTES_MAX).expect("pipes");
+        pipes.child_runs(b"in".to_vec());
+        assert_eq!(child(ends, 2, b"out".to_vec()).join().expect("ended"), b"in");
+        pipes.drain(&mut ());
+        assert!(pipes.output_ended() && pipes.watch_at.is_some());
+        assert_eq!(pipes.into_captured().0, Captured::whole("out"));
+    }
+
+    #[tokio::test]
+    async fn input_that_does_not_fit_is_written_while_output_is_read() {
+        let (mut pipes, ends) = Pipes::open(BYTES_MAX).expect("pipes");
+        pipes.child_runs(vec![b'i'; MANY_BYTES]);
+        assert!(pipes.watch_at.is_none(), "it is watched at once");
+        let child = child(ends, MANY_BYTES, vec![b'o'; MANY_BYTES]);
+        assert_eq!(read_all(&mut pipes).await.len(), MANY_BYTES);
+        assert_eq!(child.join().expect("ended").len(), MANY_BYTES);
+    }
+
+    #[tokio::test]
+    async fn pipes_that_the_system_refuses_to_watch_are_tried_again_and_again() {
+        let (mut pipes, ends) = Pipes::open(BYTES_MAX).expect("pipes");
+        pipes.child_runs(b"in".to_vec());
+        // As if watching had failed.
+        pipes.watch_at = None;
+        let child = child(ends, 2, vec![b'o'; MANY_BYTES]);
+        assert_eq!(read_all(&mut pipes).await.len(), MANY_BYTES);
+        assert_eq!(child.join().expect("ended"), b"in");
     }
 }

@@ -118,6 +118,10 @@ async fn linger(
     linger: Duration,
 ) {
     pipes.drain(watch);
+    if pipes.output_ended() {
+        return;
+    }
+    pipes.watch();
     let until = far(Instant::now(), linger);
     let mut over = pin!(sleep_until(until));
     let mut ask_again = Instant::now();

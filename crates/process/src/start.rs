@@ -72,15 +72,15 @@ pub enum StartFailure {
 /// Starts the child. As much of its standard input as fits is already written.
 pub(crate) async fn start(mut launch: Launch) -> Result<(OwnedLeader, Pipes), StartFailure> {
     let (stdin, bytes_max) = (std::mem::take(&mut launch.stdin), launch.output_bytes_max);
-    let (leader, mut pipes) = start_with(launch, || Pipes::new(&stdin, bytes_max)).await?;
-    pipes.feed(stdin);
-    Ok((leader, pipes))
+    start_with(launch, || Pipes::open(bytes_max), |pipes| pipes.child_runs(stdin)).await
 }
 
-/// Starts the child with these pipes. They are opened again where descriptors were missing.
+/// Starts the child with these pipes, which are opened again where descriptors were missing, and
+/// calls `runs` before the child's ends of them are closed here.
 pub(crate) async fn start_with<P>(
     launch: Launch,
     open: impl Fn() -> io::Result<(P, ChildEnds)>,
+    runs: impl FnOnce(&mut P),
 ) -> Result<(OwnedLeader, P), StartFailure> {
     // A bare name would be searched in PATH.
     let program = if launch.program.components().count() == 1 && !launch.program.is_absolute() {
@@ -99,9 +99,10 @@ pub(crate) async fn start_with<P>(
     let patience = Instant::now() + DESCRIPTORS_WAIT_MAX;
     loop {
         let problem = match open() {
-            Ok((pipes, ends)) => {
+            Ok((mut pipes, ends)) => {
                 match running::spawn(&prepared, &ends, &launch.run_id) {
                     Ok(child) => {
+                        runs(&mut pipes);
                         // If the child's ends stayed open here, the output could never end.
                         drop(ends);
                         return Ok((OwnedLeader::new(child, launch.run_id), pipes));
