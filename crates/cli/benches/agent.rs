@@ -12,9 +12,11 @@ mod bare_spawn;
 #[expect(dead_code, reason = "what is compared here measures its own time")]
 mod compared;
 
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -26,7 +28,9 @@ use hookwright_agent::tool::{ToolCall, ToolEnd, Touches};
 use hookwright_engine::Secrets;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_events::{Event, EventName};
-use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer, ScriptedTurn, StreamGate};
+use hookwright_model_server::{
+    ModelBehaviour, ModelScript, ModelServer, RequestTimes, ScriptedTurn, StreamGate,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -35,9 +39,6 @@ use compared::compare_times;
 
 /// Tool calls of one session. The conversation grows with each, so sessions stay short.
 const CALLS_OF_A_SESSION: usize = 40;
-
-/// How often the server is asked whether the next request has arrived.
-const POLL: Duration = Duration::from_micros(200);
 
 /// A benchmark whose agent does not go on has to stop.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -74,11 +75,18 @@ fn native_hooks(place: &Place, hooks: usize, rounds: usize) {
         (0..=hooks).for_each(|_| bare.run());
         start.elapsed().as_secs_f64()
     };
+    let what = format!("a tool call with {hooks} native hooks, beside the same bare spawns");
     let mut calls = Calls::new(place);
-    compare_times(rounds, &mut floor, &mut || calls.next()).print(
-        &format!("a tool call with {hooks} native hooks, beside the same bare spawns"),
-        "at most 1.10",
-    );
+    compare_times(rounds, &mut floor, &mut || calls.next()).print(&what, "at most 1.10");
+    // A tool call ends with a request, which takes its time too.
+    let requests = BareRequests::new();
+    let body = RefCell::new(calls.last_request());
+    compare_times(rounds, &mut || floor() + requests.send(&body.borrow()), &mut || {
+        let took = calls.next();
+        *body.borrow_mut() = calls.last_request();
+        took
+    })
+    .print(&format!("{what} and a bare request of the same size"), "at most 1.10");
     drop(calls);
     place.remove("hookwright.yaml");
 }
@@ -302,13 +310,65 @@ impl<'a> Calls<'a> {
         let session = self.session.get_or_insert_with(|| Session::start(place, host, &call));
         gate_opens(session, &call)
     }
+
+    /// The body of the last request.
+    fn last_request(&mut self) -> Vec<u8> {
+        let Some(session) = &self.session else { return b"{}".to_vec() };
+        let requests = session.server.requests();
+        session.server.forget_requests();
+        requests.last().unwrap().body.to_string().into_bytes()
+    }
+}
+
+/// Requests over one connection to a server of its own, by system calls alone.
+struct BareRequests {
+    server: ModelServer,
+    connection: TcpStream,
+    sent: Cell<usize>,
+}
+
+impl BareRequests {
+    fn new() -> Self {
+        let turns = r#"[{ content: [{ type: text, text: "done" }] }]"#;
+        let server = ModelServer::start(script(turns)).unwrap();
+        let address = server.url().strip_prefix("http://").unwrap().to_owned();
+        let connection = TcpStream::connect(address).unwrap();
+        connection.set_nodelay(true).unwrap();
+        Self { server, connection, sent: Cell::new(0) }
+    }
+
+    /// The seconds from its first byte to its arrival.
+    fn send(&self, body: &[u8]) -> f64 {
+        let length = body.len();
+        let mut request = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-api-key: sk-test-012345\r\n\
+             anthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n\
+             accept: text/event-stream\r\ncontent-length: {length}\r\n\r\n"
+        )
+        .into_bytes();
+        request.extend_from_slice(body);
+        self.sent.set(self.sent.get() + 1);
+        let start = Instant::now();
+        (&self.connection).write_all(&request).unwrap();
+        let times = wait_for_request(&self.server, self.sent.get());
+        // Its answer, so that the next one begins with the connection at rest.
+        let mut answer = Vec::new();
+        let mut piece = [0; 4096];
+        while !answer.ends_with(b"\r\n0\r\n\r\n") {
+            let bytes = (&self.connection).read(&mut piece).unwrap();
+            answer.extend_from_slice(&piece[..bytes]);
+            assert!(bytes > 0, "{}", String::from_utf8_lossy(&answer));
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        self.server.forget_requests();
+        times.last().unwrap().arrived.duration_since(start).as_secs_f64()
+    }
 }
 
 fn gate_opens(session: &mut Session, call: &Value) -> f64 {
     session.gate.allow(events_of(call));
     session.done += 1;
-    wait_for_request(&session.server, session.done + 1);
-    let times = session.server.request_times();
+    let times = wait_for_request(&session.server, session.done + 1);
     let answered = times[session.done - 1].answered.unwrap();
     times[session.done].arrived.duration_since(answered).as_secs_f64()
 }
@@ -336,12 +396,11 @@ impl Drop for Session {
     }
 }
 
-fn wait_for_request(server: &ModelServer, number: usize) {
-    let start = Instant::now();
-    while server.request_times().len() < number {
-        assert!(start.elapsed() < SILENCE_MAX, "request {number} does not come");
-        thread::sleep(POLL);
-    }
+/// Waits until so many requests have arrived. It sleeps meanwhile: a thread that looks again and again
+/// would take time from the agent.
+fn wait_for_request(server: &ModelServer, number: usize) -> Vec<RequestTimes> {
+    let arrived = server.wait_for_requests(number, SILENCE_MAX);
+    arrived.unwrap_or_else(|| panic!("request {number} does not come"))
 }
 
 fn script(turns: &str) -> ModelBehaviour {

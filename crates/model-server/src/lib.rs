@@ -19,7 +19,7 @@ mod vendor;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,8 @@ struct ServerState {
     gate: StreamGate,
     requests: Mutex<Vec<ReceivedRequest>>,
     times: Mutex<Vec<RequestTimes>>,
+    /// Notified when a request has come.
+    arrived: Condvar,
     conversations: Mutex<Vec<Value>>,
     /// Turns of the script that are used up.
     turns_used: Mutex<ScriptProgress>,
@@ -112,6 +114,7 @@ impl ModelServer {
             gate,
             requests: Mutex::default(),
             times: Mutex::default(),
+            arrived: Condvar::new(),
             conversations: Mutex::default(),
             turns_used: Mutex::default(),
             first_asked: OnceLock::new(),
@@ -153,6 +156,15 @@ impl ModelServer {
         locked(&self.state.times).clone()
     }
 
+    /// Waits until so many requests have come, for so long at most: when each of them came and went.
+    pub fn wait_for_requests(&self, number: usize, longest: Duration) -> Option<Vec<RequestTimes>> {
+        let times = locked(&self.state.times);
+        let is_missing = |times: &mut Vec<RequestTimes>| times.len() < number;
+        let waited = self.state.arrived.wait_timeout_while(times, longest, is_missing);
+        let (times, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (times.len() >= number).then(|| times.clone())
+    }
+
     /// The conversations that had tools, oldest first.
     pub fn conversations(&self) -> Vec<Value> {
         locked(&self.state.conversations).clone()
@@ -190,6 +202,7 @@ fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Resul
             all.push(times);
             all.len() - 1
         };
+        state.arrived.notify_all();
         let answer = answer(&request, state);
         let goes_on = answer.write(&mut writer, &state.gate)?;
         locked(&state.times)[place].answered = Some(Instant::now());
