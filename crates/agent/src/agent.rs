@@ -464,9 +464,16 @@ impl Life {
                 self.agent.hooks.stop(reason, &last).await;
             self.pass_on(said);
         }
-        if is_subagent {
-            return;
+        if !is_subagent {
+            self.close_session(status).await;
         }
+        // What follows may have to wait for servers or hooks. The end of the session reports a failure.
+        let _ = self.record_waiting();
+    }
+
+    /// The same for the session's own agent.
+    async fn close_session(&mut self, status: &AgentStatus) {
+        let reason = status.reason();
         let error = status.error();
         let message = match &error {
             None => format!("the agent has ended: {reason}"),
@@ -488,6 +495,19 @@ impl Life {
     /// Records what is about to happen or has happened. If that fails, the session ends.
     fn record(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
         let recorded = self.agent.journal.record(happened);
+        recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
+    }
+
+    /// Records what has happened, at the latest with what is recorded next: before this agent waits
+    /// for anyone.
+    fn record_with_next(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record_with_next(happened);
+        recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
+    }
+
+    /// Records what was put off: what follows may take long.
+    fn record_waiting(&self) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record_waiting();
         recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
     }
 

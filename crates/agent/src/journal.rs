@@ -7,6 +7,10 @@
 //! [`AgentStatus::JournalFailed`](crate::agent::AgentStatus::JournalFailed). Firings are recorded by the
 //! host that fires them.
 //!
+//! A commit takes time, so ends wait for the next start where one follows at once: the end of a
+//! request is recorded with the call that it asks for, the end of a call with the next request. If the
+//! program is killed before that, the end is unknown, as if it had been killed a moment sooner.
+//!
 //! Texts are short: the journal grows by a bounded amount for each call. What was said in full is in
 //! the transcript.
 
@@ -22,6 +26,17 @@ use crate::limits::JOURNAL_CHARS_MAX;
 pub trait AgentJournal: Send + Sync {
     /// Returns when it is recorded. Only then does the announced effect begin.
     fn record(&self, happened: TurnEvent) -> io::Result<()>;
+
+    /// Records this at the latest with what is recorded next. The session uses it only if it records
+    /// something else before it waits for anyone.
+    fn record_with_next(&self, happened: TurnEvent) -> io::Result<()> {
+        self.record(happened)
+    }
+
+    /// Records what [`record_with_next`](Self::record_with_next) has put off.
+    fn record_waiting(&self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Why nothing can be recorded any more.
     fn failure(&self) -> Option<String> {

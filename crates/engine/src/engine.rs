@@ -33,6 +33,7 @@ use crate::variables::Environment;
 pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
 pub(crate) use shared::EngineState;
+use shared::Recording;
 
 /// The parts of an engine. [`Engine::builder`] sets them step by step.
 pub struct Setup {
@@ -108,6 +109,12 @@ pub struct Firing {
     /// If no hook matches and nothing else has to be kept, the firing is not recorded: it had no
     /// effect. For hosts that fire many events to which few hooks listen.
     pub skips_unheard: bool,
+    /// The host journals something else before it acts on the decision or waits for anything, so the
+    /// end of the firing may be journalled with that ([`Journal::record_with_next`]). After a crash
+    /// in between, the hooks that ended last count as interrupted.
+    ///
+    /// [`Journal::record_with_next`]: crate::ports::Journal::record_with_next
+    pub ends_with_next: bool,
 }
 
 /// Receives run events, after the journal has them. It is called between the steps of a firing, so
@@ -322,7 +329,7 @@ impl Engine {
         kind: RunEventKind,
     ) -> std::io::Result<()> {
         let session = Some(session).filter(|name| !name.is_empty());
-        self.shared.record(firing, session, vec![kind]).await
+        self.shared.record(firing, session, vec![kind], Recording::Now).await
     }
 
     /// Whether an event that matches no hook has to be dispatched anyway.

@@ -112,6 +112,14 @@ pub trait Journal: Send + Sync {
         })
     }
 
+    /// The end of a firing whose host asked for this ([`Firing::ends_with_next`]): stored at the latest
+    /// together with what is recorded next, so that both take one write.
+    ///
+    /// [`Firing::ends_with_next`]: crate::Firing::ends_with_next
+    fn record_with_next<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
+        self.record_all(events)
+    }
+
     /// Whether it also keeps what the [`Memory`] is given, so that a lost memory can be rebuilt
     /// from it.
     fn keeps_memory(&self) -> bool {

@@ -74,6 +74,12 @@ impl Secrets {
         redaction.value(value);
     }
 
+    /// Whether the text of a JSON document may contain a secret, so that [`Secrets::hide_in`] has to
+    /// look at the document. The text must come from `serde_json`.
+    pub fn may_be_in_json(&self, json: &str) -> bool {
+        self.redaction.as_ref().is_some_and(|redaction| redaction.may_be_in_json(json))
+    }
+
     /// A redaction of all secrets, and of these values under their names.
     #[cfg(feature = "http")]
     pub(crate) fn and_values<'a>(

@@ -1,16 +1,18 @@
 //! [`SessionJournal`]: writes a session's run events, under the lease of the process that runs it,
 //! together with the session's record.
 //!
-//! When a call returns, everything survives the end of this program. Entries that people rely on
-//! (the start and the end of a session, the ends of iterations and stages) are also on the disk.
+//! When [`SessionJournal::write`] returns, everything survives the end of this program. Entries that
+//! people rely on (the start and the end of a session, the ends of iterations and stages) are also
+//! on the disk. [`SessionJournal::write_with_next`] saves a commit: the entry waits for the next one.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::{Journal, Promise};
 use hookwright_events::{
-    FiringEvent, FiringKey, Point, RunEvent, RunEventKind, SessionEvent, TurnEvent,
+    FiringEvent, FiringKey, Point, Report, RunEvent, RunEventKind, SessionEvent, TurnEvent,
 };
 use hookwright_process::faults;
 use hookwright_store::{
@@ -18,7 +20,7 @@ use hookwright_store::{
 };
 use serde_json::Value;
 
-use crate::limits::RECORD_CONFLICTS_MAX;
+use crate::limits::{RECORD_CONFLICTS_MAX, WAITING_ENTRIES_MAX};
 use crate::record::SessionRecord;
 use crate::session_issues::IssueLog;
 
@@ -38,6 +40,8 @@ struct JournalState {
     record: SessionRecord,
     /// The session's issues, once it has any.
     issues: Option<IssueLog>,
+    /// What waits for the next commit.
+    waiting: Vec<RunEvent>,
     /// Set by the first failure: from then on nothing is written, so that the journal has no gap.
     broken: Option<StoreError>,
     /// Called for every event, each with its number.
@@ -63,9 +67,16 @@ impl SessionJournal {
     ) -> Self {
         let key = JournalKey { project: record.project().to_owned(), session: record.name.clone() };
         let session_id = record.id.clone();
-        let (broken, beside) = (None, Vec::new());
-        let issues = None;
-        let state = JournalState { last, version, record, issues, broken, beside, last_beside: 0 };
+        let state = JournalState {
+            last,
+            version,
+            record,
+            issues: None,
+            waiting: Vec::new(),
+            broken: None,
+            beside: Vec::new(),
+            last_beside: 0,
+        };
         let state = Mutex::new(state);
         Self { store, key, session_id, fence, secrets, state }
     }
@@ -122,7 +133,24 @@ impl SessionJournal {
         self.state().beside.retain(|(known, _)| *known != number);
     }
 
-    /// Writes these in one commit.
+    /// Writes these with the next commit. They are lost if the program is killed before that, so they
+    /// may only be ends of something, and the caller writes something else before it waits for
+    /// anyone.
+    pub fn write_with_next(&self, events: &[RunEvent]) -> Result<(), StoreError> {
+        let is_full = {
+            let mut state = self.state();
+            state.waiting.extend_from_slice(events);
+            state.waiting.len() >= WAITING_ENTRIES_MAX
+        };
+        if is_full { self.write_waiting() } else { Ok(()) }
+    }
+
+    /// Writes what waits for the next commit.
+    pub fn write_waiting(&self) -> Result<(), StoreError> {
+        self.write(&[])
+    }
+
+    /// Writes these in one commit, behind what waits for one.
     pub fn write(&self, events: &[RunEvent]) -> Result<(), StoreError> {
         self.write_with(events, Vec::new())
     }
@@ -134,16 +162,17 @@ impl SessionJournal {
         events: &[RunEvent],
         others: Vec<Put>,
     ) -> Result<(), StoreError> {
-        let events: Vec<&RunEvent> =
-            events.iter().filter(|event| event.kind.is_journalled()).collect();
+        let mut state = self.state();
+        let waiting = std::mem::take(&mut state.waiting);
+        let all = waiting.iter().chain(events);
+        let events: Vec<&RunEvent> = all.filter(|event| event.kind.is_journalled()).collect();
         if events.is_empty() {
             return Ok(());
         }
-        let entries: Vec<String> = events.iter().map(|event| self.entry(event)).collect();
-        let mut state = self.state();
         if let Some(broken) = &state.broken {
             return Err(broken.clone());
         }
+        let entries: Vec<String> = events.iter().map(|event| self.entry(event)).collect();
         let mut record = state.record.clone();
         let mut changed = state.version.is_none();
         for event in &events {
@@ -193,7 +222,11 @@ impl SessionJournal {
                 state.record = record;
                 Ok(())
             }
-            Err(error @ StoreError::RecordConflict { .. }) if !others.is_empty() => Err(error),
+            Err(error @ StoreError::RecordConflict { .. }) if !others.is_empty() => {
+                drop(events);
+                state.waiting = waiting;
+                Err(error)
+            }
             Err(error) => {
                 state.broken = Some(error.clone());
                 Err(error)
@@ -216,31 +249,13 @@ impl SessionJournal {
 
     /// The entry's text: without secrets, and without output three times over.
     fn entry(&self, event: &RunEvent) -> String {
-        let is_of_turn = is_fired_in_turn(&event.kind);
-        let is_cut = is_of_turn
-            || matches!(
-                event.kind,
-                RunEventKind::Firing(
-                    FiringEvent::Decided { .. } | FiringEvent::HookReported { .. }
-                )
-            );
-        if !is_cut
-            && self.secrets.is_empty()
-            && let Ok(text) = serde_json::to_string(event)
-        {
+        let event = without_repetitions(event);
+        let text = serde_json::to_string(&event).unwrap_or_default();
+        // Most entries have none, and this is faster than a search in each of their texts.
+        if !self.secrets.may_be_in_json(&text) {
             return text;
         }
-        let mut value = serde_json::to_value(event).unwrap_or_default();
-        if is_of_turn && let Some(fields) = value.as_object_mut() {
-            fields.remove("data");
-        }
-        if let RunEventKind::Firing(FiringEvent::Decided { .. }) = event.kind {
-            value["decision"]["hooks"] = Value::Null;
-        }
-        if let RunEventKind::Firing(FiringEvent::HookReported { .. }) = event.kind {
-            value["report"]["stdout"] = "".into();
-            value["report"]["stderr"] = "".into();
-        }
+        let mut value = serde_json::to_value(&event).unwrap_or_default();
         self.secrets.hide_in(&mut value);
         value.to_string()
     }
@@ -250,13 +265,43 @@ impl SessionJournal {
     }
 }
 
-/// Whether an agent's driver fired it. Such a firing is never taken up, so its data are not needed; they
-/// may be a whole file.
-fn is_fired_in_turn(kind: &RunEventKind) -> bool {
-    let RunEventKind::Firing(FiringEvent::Fired { key: Some(key), data: Some(_), .. }) = kind
-    else {
-        return false;
+/// The event without what other entries say too, or what nothing needs.
+fn without_repetitions(event: &RunEvent) -> Cow<'_, RunEvent> {
+    let RunEventKind::Firing(happened) = &event.kind else { return Cow::Borrowed(event) };
+    let shorter = match happened {
+        FiringEvent::Fired { event, subject, key, data: Some(_), late_answers }
+            if key.as_deref().is_some_and(is_in_turn) =>
+        {
+            FiringEvent::Fired {
+                event: event.clone(),
+                subject: subject.clone(),
+                key: key.clone(),
+                data: None,
+                late_answers: late_answers.clone(),
+            }
+        }
+        FiringEvent::HookReported { report } => FiringEvent::HookReported {
+            report: Report { stdout: String::new(), stderr: String::new(), ..report.clone() },
+        },
+        FiringEvent::Decided { decision: Value::Object(decision) } => {
+            let fields = decision.iter().filter(|(name, _)| *name != "hooks");
+            let fields = fields.map(|(name, value)| (name.clone(), value.clone()));
+            FiringEvent::Decided { decision: fields.collect() }
+        }
+        _ => return Cow::Borrowed(event),
     };
+    Cow::Owned(RunEvent {
+        version: event.version,
+        firing: event.firing,
+        at: event.at.clone(),
+        session: event.session.clone(),
+        kind: shorter.into(),
+    })
+}
+
+/// Whether an agent's driver fired the event with this key. Such a firing is never taken up, so its data
+/// are not needed; they may be a whole file.
+fn is_in_turn(key: &str) -> bool {
     matches!(FiringKey::parse(key).point, Point::InTurn { .. })
 }
 
@@ -318,6 +363,11 @@ impl Journal for SessionJournal {
         Box::pin(std::future::ready(written))
     }
 
+    fn record_with_next<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
+        let put_off = self.write_with_next(events).map_err(io::Error::other);
+        Box::pin(std::future::ready(put_off))
+    }
+
     fn keeps_memory(&self) -> bool {
         true
     }
@@ -375,6 +425,33 @@ mod tests {
             let event = RunEvent::from_json(line).expect(line);
             assert_eq!(without.entry(&event), with.entry(&event));
         }
+    }
+
+    #[test]
+    fn what_waits_for_the_next_commit_is_in_front_of_it_and_does_not_wait_forever() {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
+        let journal = journal(&store);
+        let kept = || {
+            let key = JournalKey { project: "/p".into(), session: "s".into() };
+            let entries = store.journal(&key, 0, 1_000).expect("read");
+            let notes = entries.into_iter().map(|entry| {
+                let value: Value = serde_json::from_str(&entry.value).expect("JSON");
+                value["note"].as_str().expect("a note").to_owned()
+            });
+            notes.collect::<Vec<_>>()
+        };
+        journal.write_with_next(&[noted("1"), noted("2")]).expect("put off");
+        assert_eq!(kept(), Vec::<String>::new());
+        journal.write(&[noted("3")]).expect("written");
+        assert_eq!(kept(), ["1", "2", "3"]);
+        journal.write_with_next(&[noted("4")]).expect("put off");
+        journal.write_waiting().expect("written");
+        journal.write_waiting().expect("nothing waits");
+        assert_eq!(kept().len(), 4);
+        for _ in 0..WAITING_ENTRIES_MAX {
+            journal.write_with_next(&[noted("more")]).expect("put off");
+        }
+        assert_eq!(kept().len(), 4 + WAITING_ENTRIES_MAX);
     }
 
     #[test]

@@ -162,6 +162,9 @@ pub const CHILDREN_AT_ONE_PLACE_MAX: u32 = 10_000;
 /// has changed it meanwhile. People and agents change a task now and then, not continually.
 pub const RECORD_CONFLICTS_MAX: u32 = 16;
 
+/// Entries of the journal that wait for the next commit. A turn of the built-in agent leaves two.
+pub const WAITING_ENTRIES_MAX: usize = 64;
+
 /// Bytes of a request at a session's desk: a task's id, and the hooks above the caller.
 pub const DESK_REQUEST_BYTES_MAX: usize = 64 * 1024;
 

@@ -186,6 +186,16 @@ impl PromptedSession {
         self.recorder.journal.write(&events)
     }
 
+    /// Records this with what is recorded next; see [`SessionJournal::write_with_next`].
+    pub fn write_with_next(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
+        self.recorder.journal.write_with_next(&[self.recorder.event(happened)])
+    }
+
+    /// Records what waits for the next record.
+    pub fn write_waiting(&self) -> Result<(), StoreError> {
+        self.recorder.journal.write_waiting()
+    }
+
     /// Fires an event of the turn. If the journal cannot be written, the decision is to end: hooks that
     /// could not run must not count as hooks that agree.
     pub async fn fire(&self, engine: &Engine, event: Event) -> Decision {
@@ -198,6 +208,8 @@ impl PromptedSession {
             key: Some(key.to_string()),
             remakes_data: true,
             skips_unheard: true,
+            // The agent's next step is recorded before anything comes of the decision.
+            ends_with_next: true,
             ..Firing::default()
         };
         let decision = engine.fire(event, firing).await.decision;

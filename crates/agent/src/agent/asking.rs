@@ -139,7 +139,11 @@ impl Life {
         let agent_id = self.agent_id();
         let ended =
             TurnEvent::RequestEnded { request, attempt, usage, error, duration_ms, agent_id };
-        let recorded = self.record(ended);
+        let recorded = match &sent {
+            Ok(Ok(_)) => self.record_with_next(ended),
+            // The next attempt may have to wait, and a session that ends does more than this.
+            Ok(Err(_)) | Err(_) => self.record(ended),
+        };
         let answer = sent?;
         recorded?;
         Ok(answer)
@@ -168,6 +172,7 @@ impl Life {
         let observed =
             self.unless_cancelled(self.agent.hooks.stream_started(model.name(), attempt)).await?;
         self.heed(observed)?;
+        self.record_waiting()?;
         let mut collector = Collector::default();
         let collected = loop {
             match self.unless_cancelled(stream.next()).await? {

@@ -121,13 +121,8 @@ impl Life {
                 }
             }
         }
-        for plan in &planned {
-            if let Planned::Granted(call, _) = plan
-                && ended.is_none()
-                && let Err(failed) = self.record(call.starting(self.agent_id()))
-            {
-                ended = Some(failed);
-            }
+        if ended.is_none() {
+            ended = self.record_starts(&planned).err();
         }
         // A session that ends starts nothing any more.
         if ended.is_some() {
@@ -146,7 +141,7 @@ impl Life {
                 Ok(end) => end,
                 Err(text) => {
                     let block = error_block(&result.id, &text);
-                    let told = self.tell_result(&block, &result);
+                    let told = self.tell_result(&block, &result, running.is_done());
                     ended = ended.or(told.err());
                     blocks.push(block);
                     results.push(result);
@@ -162,7 +157,7 @@ impl Life {
             }
             self.conversation.add_contexts(answered.said.contexts);
             let block = result_block(&result.id, &end, answered.updated_output);
-            let told = self.tell_result(&block, &result);
+            let told = self.tell_result(&block, &result, running.is_done());
             ended = ended.or(told.err());
             blocks.push(block);
             if let Some(reason) = answered.end {
@@ -177,11 +172,31 @@ impl Life {
         ended.map_or(added, Err)
     }
 
+    /// Records that the calls that may run are about to.
+    fn record_starts(&self, planned: &[Planned]) -> Result<(), AgentStatus> {
+        let granted = planned.iter().filter_map(|plan| match plan {
+            Planned::Granted(call, _) => Some(call.starting(self.agent_id())),
+            Planned::Answered(..) => None,
+        });
+        let mut starts: Vec<TurnEvent> = granted.collect();
+        let Some(last) = starts.pop() else { return Ok(()) };
+        for start in starts {
+            self.record_with_next(start)?;
+        }
+        self.record(last)
+    }
+
     /// A call has its result. The audience keeps it before its end is recorded: a recorded end is never
-    /// without its result.
-    fn tell_result(&self, block: &Block, result: &CallResult) -> Result<(), AgentStatus> {
+    /// without its result. After the last one nothing is waited for until the next record.
+    fn tell_result(
+        &self,
+        block: &Block,
+        result: &CallResult,
+        is_last: bool,
+    ) -> Result<(), AgentStatus> {
         self.agent.audience.see(AgentNews::CallResult { block, result });
-        self.record(ended_call(result, self.agent_id()))
+        let ended = ended_call(result, self.agent_id());
+        if is_last { self.record_with_next(ended) } else { self.record(ended) }
     }
 
     /// Hooks, rules and questions of one call: the tool that may run, or why it may not.
@@ -303,6 +318,7 @@ impl Life {
         if !self.agent.user.is_there() {
             return Ok(deny(format!("{}; no one can be asked here", judged.reason)));
         }
+        self.record_waiting()?;
         // One question at a time, also of several agents.
         let session = Arc::clone(&self.session);
         let _asking = self.unless_cancelled(session.questions.lock()).await?;
@@ -512,6 +528,11 @@ impl RunningTools {
         }
         let ends = vec![None; calls.len()];
         Self { tasks, calls: calls.into_iter(), ends, next: 0 }
+    }
+
+    /// Whether every call has been returned.
+    fn is_done(&self) -> bool {
+        self.calls.len() == 0
     }
 
     /// The next call in order, when it has ended: how, or what the model reads of one that did not run.

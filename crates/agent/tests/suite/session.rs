@@ -626,6 +626,41 @@ struct Entries {
     refused_from: Option<usize>,
 }
 
+/// Keeps what is recorded in one commit, and what is still put off.
+#[derive(Default)]
+struct Commits {
+    made: Mutex<Vec<Vec<TurnEvent>>>,
+    waiting: Mutex<Vec<TurnEvent>>,
+}
+
+impl AgentJournal for Commits {
+    fn record(&self, happened: TurnEvent) -> std::io::Result<()> {
+        let mut commit = std::mem::take(&mut *self.waiting.lock().unwrap());
+        commit.push(happened);
+        self.made.lock().unwrap().push(commit);
+        Ok(())
+    }
+
+    fn record_with_next(&self, happened: TurnEvent) -> std::io::Result<()> {
+        self.waiting.lock().unwrap().push(happened);
+        Ok(())
+    }
+
+    fn record_waiting(&self) -> std::io::Result<()> {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
+        self.made.lock().unwrap().extend(Some(waiting).filter(|waiting| !waiting.is_empty()));
+        Ok(())
+    }
+}
+
+impl Commits {
+    fn kinds(&self) -> Vec<Vec<String>> {
+        let kind =
+            |event| serde_json::to_value(event).unwrap()["kind"].as_str().unwrap().to_owned();
+        self.made.lock().unwrap().iter().map(|made| made.iter().map(kind).collect()).collect()
+    }
+}
+
 impl AgentJournal for Entries {
     fn record(&self, happened: TurnEvent) -> std::io::Result<()> {
         let mut kept = self.kept.lock().unwrap();
@@ -682,6 +717,36 @@ async fn requests_calls_and_questions_are_recorded_before_and_after_they_happen(
     assert!(matches!(&kept[4], TurnEvent::CallStarting { what, .. } if what == "ls"));
     let TurnEvent::CallEnded { outcome, .. } = &kept[6] else { panic!("{:?}", kept[6]) };
     assert_eq!(*outcome, CallOutcome::Denied);
+}
+
+#[tokio::test]
+async fn an_end_is_recorded_with_the_next_start_unless_something_is_waited_for_before_that() {
+    // Two calls at once: the end of the first is recorded while the other may still run.
+    let call = |command: &str| json!({ "type": "tool_use", "name": "bash", "input": { "command": command } });
+    let turns = json!({ "turns": [
+        { "content": [call("ls"), call("ls")] },
+        { "error": { "status": 529 } },
+        { "content": [{ "type": "text", "text": "done" }] },
+    ] });
+    let mut session = Session::new(turns, Vec::new());
+    let commits = Arc::new(Commits::default());
+    session.agent.journal = Arc::clone(&commits) as _;
+    tokio::time::pause();
+    session.run().await.assert_valid();
+    assert_eq!(
+        commits.kinds(),
+        [
+            &["request_sending"][..],
+            &["request_ended", "call_starting", "call_starting"],
+            &["call_ended"],
+            &["call_ended", "request_sending"],
+            // The next attempt waits.
+            &["request_ended"],
+            &["request_sending"],
+            // The end of the session may wait for hooks.
+            &["request_ended"],
+        ]
+    );
 }
 
 #[tokio::test]

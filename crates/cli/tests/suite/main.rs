@@ -1,6 +1,7 @@
 //! The real binary in a sandbox: one file per command, screen text inline.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent_costs;
 mod agent_names;
 mod agent_pipelines;
 mod agent_scenarios;

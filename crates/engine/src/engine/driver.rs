@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
 
+use super::shared::Recording;
 use super::{Engine, EngineState, Firing};
 use crate::actions::{self, ActionNews, FiringPlace, HookAttempt};
 use crate::dispatch::{Dispatch, HookHappening, HookStep};
@@ -231,12 +232,12 @@ impl Driver {
                     }
                 }
                 HookStep::Start { hook, attempt } => {
-                    let refused = self.write(&mut unwritten).await.err();
+                    let refused = self.write(&mut unwritten, Recording::Now).await.err();
                     self.start(hook, attempt, refused);
                 }
                 HookStep::HandOver { hook } => {
                     // A hook whose start cannot be journalled does not start, here or elsewhere.
-                    if self.write(&mut unwritten).await.is_ok() {
+                    if self.write(&mut unwritten, Recording::Now).await.is_ok() {
                         self.hand_over(hook);
                     }
                 }
@@ -248,8 +249,13 @@ impl Driver {
         if self.firing.skips_unheard && is_quiet && self.dispatch.hooks().is_empty() {
             unwritten.forget_unheard();
         }
+        let is_over = self.decision.is_some() && self.dispatch.in_background().is_empty();
+        let recording = match self.firing.ends_with_next && is_over {
+            true => Recording::WithNext,
+            false => Recording::Now,
+        };
         // A journal error matters only before an effect; this one has happened.
-        let _ = self.write(&mut unwritten).await;
+        let _ = self.write(&mut unwritten, recording).await;
     }
 
     /// The record for the journal; `None` if the journal has it already.
@@ -286,9 +292,13 @@ impl Driver {
     }
 
     /// Journals what is pending, and only then remembers it.
-    async fn write(&mut self, unwritten: &mut Unwritten) -> std::io::Result<()> {
+    async fn write(
+        &mut self,
+        unwritten: &mut Unwritten,
+        recording: Recording,
+    ) -> std::io::Result<()> {
         let Unwritten { kinds, keepsakes } = std::mem::take(unwritten);
-        let written = self.record(kinds).await;
+        let written = self.shared.record(self.number, self.session(), kinds, recording).await;
         for keepsake in keepsakes {
             // A hook whose start cannot be journalled will not start, and has not run.
             if written.is_ok() || !matches!(keepsake, Keepsake::Once { .. }) {
@@ -299,7 +309,7 @@ impl Driver {
     }
 
     async fn record(&mut self, kinds: Vec<RunEventKind>) -> std::io::Result<()> {
-        self.shared.record(self.number, self.session(), kinds).await
+        self.shared.record(self.number, self.session(), kinds, Recording::Now).await
     }
 
     /// Shows an event that is not journalled.

@@ -35,6 +35,14 @@ pub(crate) struct EngineState {
     pub(super) quiet: Notify,
 }
 
+/// When run events are journalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recording {
+    Now,
+    /// At the latest with what is recorded next.
+    WithNext,
+}
+
 #[derive(Default)]
 pub(super) struct StillRunning {
     /// Firings whose hooks still run.
@@ -91,6 +99,7 @@ impl EngineState {
         firing: u64,
         session: Option<&str>,
         kinds: Vec<RunEventKind>,
+        recording: Recording,
     ) -> std::io::Result<()> {
         if kinds.is_empty() || !self.is_watched() {
             return Ok(());
@@ -107,6 +116,10 @@ impl EngineState {
         let unkept: Vec<Option<String>> =
             events.iter_mut().map(|event| event.kind.take_unkept()).collect();
         match &events[..] {
+            // Observers see only what is journalled.
+            events if recording == Recording::WithNext && self.observers().is_empty() => {
+                self.ports.journal.record_with_next(events).await?;
+            }
             // Output is only shown, never journalled.
             [event] if !event.kind.is_journalled() => {}
             [event] => self.ports.journal.record(event).await?,

@@ -1,7 +1,7 @@
 //! [`Redaction`]: removes the values of secrets from texts and streams.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use hookwright_process::OutputFilter;
@@ -12,6 +12,8 @@ use super::forms::forms;
 /// Finds every form of every secret. If several begin at one place, the longest counts.
 pub(crate) struct Redaction {
     search: AhoCorasick,
+    /// Finds the forms as they are written within a JSON text. Made for the first one.
+    search_in_json: OnceLock<AhoCorasick>,
     patterns: Vec<SecretPattern>,
     /// The first bytes of all forms.
     first_bytes: [bool; 256],
@@ -54,7 +56,7 @@ impl Redaction {
             .build(patterns.iter().map(|pattern| &pattern.form))
             .expect("secrets have less than two billion bytes");
         let bytes_max = patterns.iter().map(|pattern| pattern.form.len()).max().unwrap_or(0);
-        Self { search, patterns, first_bytes, bytes_max }
+        Self { search, search_in_json: OnceLock::new(), patterns, first_bytes, bytes_max }
     }
 
     /// A filter for one stream.
@@ -71,6 +73,20 @@ impl Redaction {
         let mut out = Vec::with_capacity(text.len());
         self.pass(text.as_bytes(), &mut out, Rest::None);
         Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// Whether a text or a key of a JSON document may contain a secret. `json` was written by
+    /// `serde_json`, which escapes each character by itself: a secret within a text is there as its
+    /// own escaped form.
+    pub(super) fn may_be_in_json(&self, json: &str) -> bool {
+        let search = self.search_in_json.get_or_init(|| {
+            let escaped = self.patterns.iter().map(|pattern| {
+                let quoted = Value::from(pattern.form.as_str()).to_string();
+                quoted[1..quoted.len() - 1].to_owned()
+            });
+            AhoCorasick::new(escaped).expect("secrets have less than two billion bytes")
+        });
+        search.is_match(json)
     }
 
     pub(super) fn value(&self, value: &mut Value) {
@@ -213,6 +229,27 @@ mod tests {
         assert_eq!(out, b"x ");
         stream.push(b"s\n", &mut out);
         assert_eq!(out, b"x hunters\n");
+    }
+
+    #[test]
+    fn a_json_document_with_a_secret_is_known_by_its_text() {
+        let secrets = [("A", "hunter22"), ("B", "\"a\\b\"\n\u{1}é/<"), ("C", "\":1,\"")];
+        let redaction = redaction(&secrets);
+        for (_, secret) in secrets {
+            for value in [
+                serde_json::json!(format!("x{secret}x")),
+                serde_json::json!([1, { "k": secret }]),
+                serde_json::json!({ secret: 1 }),
+                serde_json::json!({ "k": [serde_json::json!(secret).to_string()] }),
+            ] {
+                let mut hidden = value.clone();
+                redaction.value(&mut hidden);
+                assert_ne!(hidden, value);
+                assert!(redaction.may_be_in_json(&value.to_string()), "{value}");
+                assert!(!redaction.may_be_in_json(&hidden.to_string()), "{hidden}");
+            }
+        }
+        assert!(!redaction.may_be_in_json(r#"{"hunter2":["2",{"a":1,"b":2}]}"#));
     }
 
     #[test]

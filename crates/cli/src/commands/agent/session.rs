@@ -235,6 +235,14 @@ impl AgentJournal for RecordedAgent {
         written.map_err(io::Error::other)
     }
 
+    fn record_with_next(&self, happened: TurnEvent) -> io::Result<()> {
+        self.session.write_with_next(happened).map_err(io::Error::other)
+    }
+
+    fn record_waiting(&self) -> io::Result<()> {
+        self.session.write_waiting().map_err(io::Error::other)
+    }
+
     fn failure(&self) -> Option<String> {
         self.session.failure().map(|error| error.to_string())
     }
