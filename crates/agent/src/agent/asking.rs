@@ -6,7 +6,8 @@ use hookwright_events::TurnEvent;
 use hookwright_process::faults;
 
 use super::context_size::ContextSize;
-use super::{AgentNews, AgentStatus, Life};
+use super::life::Life;
+use super::{AgentNews, AgentStatus};
 use crate::hooks::Next;
 use crate::journal::{milliseconds, shortened};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_FIRST, RETRY_WAIT_MAX};

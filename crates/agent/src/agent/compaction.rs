@@ -13,8 +13,9 @@
 //! grown by a tenth of the window; after three failures in a row none comes by itself.
 
 use super::context_size::{ContextSize, bytes};
+use super::life::Life;
 use super::summary::{self, KeptPart};
-use super::{AgentNews, AgentStatus, Life};
+use super::{AgentNews, AgentStatus};
 use crate::hooks::Next;
 use crate::limits::{COMPACTION_FAILURES_MAX, CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT};
 use crate::message::{Message, Role};

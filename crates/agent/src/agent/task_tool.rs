@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use hookwright_engine::ports::Promise;
 use serde_json::{Map, Value, json};
 
+use super::life::{Beginning, Life};
 use super::shared_session::SharedSession;
-use super::{AgentStatus, Beginning, BuiltInAgent, Life};
+use super::{AgentStatus, BuiltInAgent};
 use crate::hooks::SubagentFacts;
 use crate::limits::{SUBAGENT_DEPTH_MAX, SUBAGENT_DESCRIPTION_BYTES_MAX, SUBAGENT_KIND_BYTES_MAX};
 use crate::message::Usage;
