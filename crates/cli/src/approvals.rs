@@ -13,7 +13,7 @@ use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
 use hookwright_events::wait::AnswerMeaning;
 use hookwright_pipeline::caller::{Asker, Caller};
-use hookwright_pipeline::lease::LeaseOwner;
+use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
@@ -43,8 +43,7 @@ pub(crate) fn port(
     store: impl Fn() -> Result<(Arc<dyn Store>, AskingProject), Failure> + Send + Sync + 'static,
 ) -> Arc<dyn Waits> {
     let Asking { pipeline, address } = asking;
-    let keeper = || serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
-    let about = AskingProcess { pipeline, keeper, address, default_port: PORT };
+    let about = AskingProcess { pipeline, address, default_port: PORT };
     let open = move || {
         let (store, project) = store()?;
         Ok((of_store(store)?, project))
@@ -61,19 +60,16 @@ pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
 
 /// The open questions of this store.
 pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
-    let approvals = Approvals::of_folder(&state::folder()?, store, may_run);
+    let living = lease::living(&*store);
+    let approvals = Approvals::of_folder(&state::folder()?, store, living);
     let approvals = approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))?;
     Ok(approvals.refusing(is_inside))
 }
 
 /// The questions of this store, for commands that only read.
 pub(crate) fn kept_waits(store: Arc<dyn Store>) -> KeptWaits {
-    KeptWaits::new(store, may_run)
-}
-
-/// Whether the asking process may still be running. An unparsable keeper counts as alive.
-fn may_run(keeper: &str) -> bool {
-    serde_json::from_str::<LeaseOwner>(keeper).map_or(true, |holder| holder.may_run())
+    let living = lease::living(&*store);
+    KeptWaits::new(store, living)
 }
 
 /// Whether an answer comes from inside the session that asks: an agent must not answer a hook's

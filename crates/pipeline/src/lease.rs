@@ -5,9 +5,9 @@
 
 use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
-use hookwright_store::{Acquired, DeadLease, Fence, Held, Store, StoreError};
+use hookwright_store::{Acquired, DeadLease, Fence, Held, Life, Living, Store, StoreError};
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The process that runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,26 +114,47 @@ pub fn name_of_task(project: &str, id: TaskId) -> String {
     format!("task/{project}/{id}")
 }
 
+/// Judges holders by the processes of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalProcesses;
+
+impl Living for LocalProcesses {
+    fn this(&self) -> String {
+        serde_json::to_string(&LeaseOwner::this()).unwrap_or_default()
+    }
+
+    fn judge(&self, holder: &str) -> Life {
+        match serde_json::from_str::<LeaseOwner>(holder) {
+            Ok(holder) if holder.may_run() => Life::MayRun,
+            Ok(_) => Life::Ended,
+            Err(_) => Life::Unreadable,
+        }
+    }
+}
+
+/// Who judges the holders of a store: the store itself, if it knows them.
+pub fn living(store: &dyn Store) -> Arc<dyn Living> {
+    store.living().unwrap_or_else(|| Arc::new(LocalProcesses))
+}
+
 /// The process that runs a session now.
 pub fn holder(store: &dyn Store, lease: &str) -> Result<Option<LeaseOwner>, StoreError> {
     let held = store.holder(lease)?;
-    let holder = held.and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
-    Ok(holder.filter(LeaseOwner::may_run))
+    let holder = held.filter(|held| may_hold(store, held));
+    Ok(holder.and_then(|held| serde_json::from_str(&held.holder).ok()))
 }
 
 /// A lease whose holder does not run any more, or that is free; `None` if the holder may run.
 pub fn dead(store: &dyn Store, lease: &str) -> Result<Option<DeadLease>, StoreError> {
     let held = store.holder(lease)?;
-    let holder =
-        held.as_ref().and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
-    let may_run = holder.is_some_and(|holder| holder.may_run());
+    let is_dead = held.as_ref().is_none_or(|held| !may_hold(store, held));
     let token = held.map(|held| held.token);
-    Ok((!may_run).then(|| DeadLease { lease: lease.to_owned(), token }))
+    Ok(is_dead.then(|| DeadLease { lease: lease.to_owned(), token }))
 }
 
 /// Takes a lease for this process.
 pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
-    let ours = serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
+    let ours = living(store).this();
     let mut instead_of = None;
     loop {
         faults::point("lease");
@@ -141,22 +162,26 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
         faults::point("lease answered");
         match acquired {
             Acquired::Granted { token } => return Ok(Fence { lease: lease.to_owned(), token }),
-            Acquired::Held(Held { holder, token }) => {
-                match serde_json::from_str::<LeaseOwner>(&holder) {
-                    Ok(holder) if holder.may_run() => {
-                        return Err(LeaseError::Runs { holder: Box::new(holder) });
-                    }
-                    // Dead, or not readable.
-                    Ok(_) | Err(_) => instead_of = Some(token),
+            Acquired::Held(held) => {
+                if may_hold(store, &held)
+                    && let Ok(holder) = serde_json::from_str(&held.holder)
+                {
+                    return Err(LeaseError::Runs { holder: Box::new(holder) });
                 }
+                instead_of = Some(held.token);
             }
         }
     }
 }
 
+/// Whether a holder may run. One that cannot be read does not hold anything.
+fn may_hold(store: &dyn Store, held: &Held) -> bool {
+    living(store).judge(&held.holder) == Life::MayRun
+}
+
 #[cfg(test)]
 mod tests {
-    use hookwright_store::SqliteStore;
+    use hookwright_store::{AllButOneLive, SqliteStore, WatchedStore};
 
     use super::*;
 
@@ -175,6 +200,25 @@ mod tests {
         assert_eq!(holder(&store, "x").expect("read"), None);
         let taken = take(&store, "x").expect("its holder is dead");
         assert!(taken.token > fence.token);
+    }
+
+    #[test]
+    fn a_store_that_knows_its_holders_judges_them_itself() {
+        let ours = LocalProcesses.this();
+        let living = AllButOneLive { this: "us".to_owned(), ended: ours.clone() };
+        let memory = Arc::new(SqliteStore::in_memory().expect("memory"));
+        let Ok(Acquired::Granted { token }) = memory.acquire("x", &ours, None) else {
+            panic!("it is free");
+        };
+        assert!(dead(&*memory, "x").expect("read").is_none(), "this process runs");
+        let store = WatchedStore::new(Arc::clone(&memory) as Arc<dyn Store>);
+        let store = store.judging(Arc::new(living));
+        assert_eq!(holder(&store, "x").expect("read"), None);
+        let found = dead(&store, "x").expect("read");
+        assert_eq!(found, Some(DeadLease { lease: "x".to_owned(), token: Some(token) }));
+        take(&store, "x").expect("its holder is dead");
+        let held = memory.holder("x").expect("read").map(|held| held.holder);
+        assert_eq!(held.as_deref(), Some("us"));
     }
 
     /// A stored owner, with this text in place of the machine.

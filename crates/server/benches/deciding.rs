@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, WaitKey, Waits};
 use hookwright_server::{Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk};
-use hookwright_store::SqliteStore;
+use hookwright_store::{AllButOneLive, SqliteStore};
 
 fn main() {
     // `cargo test --benches` only checks that the benchmark runs.
@@ -33,14 +33,13 @@ fn main() {
 
 fn approvals(folder: &Path) -> Approvals {
     let store = Arc::new(SqliteStore::open(folder).unwrap());
-    Approvals::of_folder(folder, store, |_| true).unwrap()
+    Approvals::of_folder(folder, store, Arc::new(AllButOneLive::default())).unwrap()
 }
 
 fn desk(folder: &Path) -> WaitDesk {
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let keeper = String::new as fn() -> String;
     let folder = folder.to_owned();
-    let about = AskingProcess { pipeline: None, keeper, address, default_port: 0 };
+    let about = AskingProcess { pipeline: None, address, default_port: 0 };
     WaitDesk::new(about, move || {
         Ok((approvals(&folder), AskingProject { name: "/project".to_owned(), root: None }))
     })

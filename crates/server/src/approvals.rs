@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_events::wait::{AnswerMeaning, PersonsDecision, Wait, WaitState};
-use hookwright_store::{Decide, KeptWaits, Store, WaitError};
+use hookwright_store::{Decide, KeptWaits, Living, Store, WaitError};
 use serde_json::{Value, json};
 
 use crate::bell::Bells;
@@ -72,15 +72,14 @@ pub enum AnswerResult {
 }
 
 impl Approvals {
-    /// The waits of this folder, in this store. `may_run` returns whether a wait's keeper may still
-    /// be running.
+    /// The waits of this folder, in this store. `living` judges the processes that keep them.
     pub fn of_folder(
         folder: &Path,
         store: Arc<dyn Store>,
-        may_run: fn(&str) -> bool,
+        living: Arc<dyn Living>,
     ) -> Result<Self, KeyError> {
         let key = SigningKey::of_folder(folder)?;
-        let waits = KeptWaits::new(store, may_run);
+        let waits = KeptWaits::new(store, living);
         let (bells, port_turns) = (Bells::of_folder(folder), PortTurns::of_folder(folder));
         Ok(Self { is_inside: |_, _| false, waits, key, bells, port_turns })
     }

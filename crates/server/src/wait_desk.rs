@@ -41,9 +41,6 @@ pub struct AskingProject {
 pub struct AskingProcess {
     /// The running loop or pipeline, for questions that do not name one.
     pub pipeline: Option<String>,
-    /// Describes this process, so that others can tell later whether it still runs. Called per
-    /// question.
-    pub keeper: fn() -> String,
     /// The configured address.
     pub address: CallbackAddress,
     /// The port if the configuration names none; usually [`PORT`](crate::listeners::PORT).
@@ -86,7 +83,7 @@ impl WaitDesk {
                 let hung = approvals.bells.hang().ok();
                 let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
                 reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
-                let keeper = (self.about.keeper)();
+                let keeper = approvals.waits.keeper();
                 Ok(StartedDesk { approvals, project, listeners, waiting, keeper, bell, reception })
             })
             .await

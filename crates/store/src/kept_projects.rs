@@ -96,7 +96,7 @@ impl KeptProjects {
             if let Some(known) = self.get(name)? {
                 return Ok(known);
             }
-            self.write(name, None, &[origin.clone()], now_ms)?;
+            self.write(name, None, std::slice::from_ref(&origin), now_ms)?;
         }
     }
 

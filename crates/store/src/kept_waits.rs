@@ -15,14 +15,13 @@ use hookwright_events::wait::{PersonsDecision, Wait, WaitState};
 use crate::{
     Commit, Delete, Durability, Expected, Filter, Kind, Put, Record, RecordKey, RecordPosition,
 };
-use crate::{Store, StoreError, limits, records};
+use crate::{Life, Living, Store, StoreError, limits, records};
 
 /// Questions to people.
 #[derive(Clone)]
 pub struct KeptWaits {
     store: Arc<dyn Store>,
-    /// Whether the process that keeps a wait may still be running.
-    may_run: fn(&str) -> bool,
+    living: Arc<dyn Living>,
 }
 
 /// Result of [`KeptWaits::open`].
@@ -62,9 +61,14 @@ pub enum WaitError {
 }
 
 impl KeptWaits {
-    /// The waits of a store. `may_run` returns whether a wait's keeper may still be running.
-    pub fn new(store: Arc<dyn Store>, may_run: fn(&str) -> bool) -> Self {
-        Self { store, may_run }
+    /// The waits of a store. `living` judges the processes that keep them.
+    pub fn new(store: Arc<dyn Store>, living: Arc<dyn Living>) -> Self {
+        Self { store, living }
+    }
+
+    /// How this process describes itself as the keeper of a wait.
+    pub fn keeper(&self) -> String {
+        self.living.this()
     }
 
     /// Stores a new wait, which is on the disk on return. Deletes a few that ended long ago.
@@ -101,7 +105,8 @@ impl KeptWaits {
     /// Whether the asking process may still be running. If not, the answer is unused until another
     /// process adopts the wait.
     pub fn is_attended(&self, wait: &Wait) -> bool {
-        (self.may_run)(&wait.keeper)
+        // A keeper that cannot be read counts as alive.
+        self.living.judge(&wait.keeper) != Life::Ended
     }
 
     /// Makes this process the one that asks, and stores how to notify it of an answer.

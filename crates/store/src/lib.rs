@@ -36,6 +36,7 @@ mod kept_tasks;
 mod kept_waits;
 mod lease;
 pub mod limits;
+mod living;
 mod location;
 mod loss;
 mod page;
@@ -58,6 +59,9 @@ pub use kept_tasks::{
 };
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
+#[cfg(feature = "testing")]
+pub use living::AllButOneLive;
+pub use living::{Life, Living};
 pub use location::{LocationError, StoreLocation};
 pub use loss::Loss;
 pub use page::{entries, headings, records};

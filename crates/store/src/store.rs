@@ -1,8 +1,10 @@
 //! [`Store`]: the trait of all stores. The parts of a commit are in `commit.rs`.
 
+use std::sync::Arc;
+
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
-    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, StoreError,
+    JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, Rewrite, StoreError,
 };
 
 /// Storage of sessions, their journals, waits and tasks. The crate's documentation has the
@@ -83,6 +85,11 @@ pub trait Store: Send + Sync {
 
     /// The holder of a lease.
     fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError>;
+
+    /// The store's own judgement of who is alive. `None` if it knows nothing of processes.
+    fn living(&self) -> Option<Arc<dyn Living>> {
+        None
+    }
 
     /// Releases a lease; `false` if this token does not hold it (any more).
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError>;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
-    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
+    JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, Rewrite, Store,
+    StoreError,
 };
 
 /// A test's function that runs before each commit; an error prevents the commit.
@@ -24,6 +25,7 @@ pub struct WatchedStore {
     entries: AtomicUsize,
     journals: AtomicUsize,
     changes: AtomicUsize,
+    living: Option<Arc<dyn Living>>,
 }
 
 impl WatchedStore {
@@ -32,7 +34,8 @@ impl WatchedStore {
         let (records, entries, journals, changes) = Default::default();
         let (before_commit, rewrite): (BeforeCommit, RewriteEntry) =
             (Box::new(|_| Ok(())), Box::new(|entry| entry));
-        Self { behind, before_commit, rewrite, records, entries, journals, changes }
+        let living = None;
+        Self { behind, before_commit, rewrite, records, entries, journals, changes, living }
     }
 
     /// Calls this function before each commit.
@@ -48,6 +51,12 @@ impl WatchedStore {
     #[must_use]
     pub fn rewriting(self, rewrite: impl Fn(String) -> String + Send + Sync + 'static) -> Self {
         Self { rewrite: Box::new(rewrite), ..self }
+    }
+
+    /// Judges holders itself, in this way.
+    #[must_use]
+    pub fn judging(self, living: Arc<dyn Living>) -> Self {
+        Self { living: Some(living), ..self }
     }
 
     /// How many records were read.
@@ -154,6 +163,10 @@ impl Store for WatchedStore {
 
     fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
         self.behind.holder(lease)
+    }
+
+    fn living(&self) -> Option<Arc<dyn Living>> {
+        self.living.clone().or_else(|| self.behind.living())
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {

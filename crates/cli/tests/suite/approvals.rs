@@ -8,7 +8,7 @@ use std::time::Duration;
 use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{AnswerMeaning, NewWait, OpenWait, WaitEnd, WaitKey, Waits};
 use hookwright_server::{Approvals, AskingProcess, AskingProject, WaitDesk};
-use hookwright_store::SqliteStore;
+use hookwright_store::{Life, Living, SqliteStore};
 use serde_json::json;
 
 use crate::support::{Ran, Sandbox, this_user};
@@ -22,12 +22,26 @@ fn state(sandbox: &Sandbox) -> PathBuf {
 fn session(sandbox: &Sandbox, keeper: fn() -> String) -> WaitDesk {
     let folder = state(sandbox);
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let about = AskingProcess { pipeline: None, keeper, address, default_port: 0 };
+    let about = AskingProcess { pipeline: None, address, default_port: 0 };
     WaitDesk::new(about, move || {
         let store = Arc::new(SqliteStore::open(&folder).map_err(io::Error::other)?);
-        let approvals = Approvals::of_folder(&folder, store, |_| true).map_err(io::Error::other)?;
+        let approvals = Approvals::of_folder(&folder, store, Arc::new(Keeper(keeper)))
+            .map_err(io::Error::other)?;
         Ok((approvals, AskingProject { name: "/home/ann/shop".into(), root: None }))
     })
+}
+
+/// A keeper that describes itself so. All others live.
+struct Keeper(fn() -> String);
+
+impl Living for Keeper {
+    fn this(&self) -> String {
+        self.0()
+    }
+
+    fn judge(&self, _: &str) -> Life {
+        Life::MayRun
+    }
 }
 
 /// An unparsable keeper, which counts as alive.

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hookwright_pipeline::lease::LocalProcesses;
 use hookwright_store::{KeptWaits, SqliteStore};
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ hooks:
 fn waits(sandbox: &Sandbox) -> Vec<hookwright_events::Wait> {
     let folder = sandbox.path("../.local/state/hookwright");
     let Ok(Some(store)) = SqliteStore::find(&folder) else { return Vec::new() };
-    KeptWaits::new(Arc::new(store), |_| true).waiting(0).unwrap_or_default()
+    KeptWaits::new(Arc::new(store), Arc::new(LocalProcesses)).waiting(0).unwrap_or_default()
 }
 
 fn link(body: &Value) -> String {

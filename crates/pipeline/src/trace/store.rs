@@ -12,8 +12,8 @@ use hookwright_events::RunEvent;
 use hookwright_store::limits::{ENTRIES_PER_PAGE_MAX, PAGE_BYTES_MAX, RECORDS_PER_PAGE_MAX};
 use hookwright_store::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
-    JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, RecordPosition, Rewrite, Store,
-    StoreError,
+    JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, RecordPosition, Rewrite,
+    Store, StoreError,
 };
 
 use super::file::{TraceFolder, TraceHalf, TraceHead};
@@ -312,6 +312,10 @@ impl Store for StoreWithTraces {
         let session = session.filter(|it| lease::name_of(it.record.project(), name) == lease);
         let holder = session.and_then(|it| serde_json::to_string(&it.holder?).ok());
         Ok(holder.map(|holder| Held { holder, token: 0 }))
+    }
+
+    fn living(&self) -> Option<Arc<dyn Living>> {
+        self.behind.as_ref().and_then(|store| store.living())
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {

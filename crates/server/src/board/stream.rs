@@ -148,7 +148,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use hookwright_store::{Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store};
+    use hookwright_store::{
+        AllButOneLive, Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store,
+    };
     use maud::html;
 
     use super::super::Board;
@@ -168,7 +170,9 @@ mod tests {
     impl Situation {
         fn new(folder: &std::path::Path) -> Self {
             let store = Arc::new(SqliteStore::in_memory().expect("memory"));
-            let approvals = Approvals::of_folder(folder, store.clone(), |_| true).unwrap();
+            let approvals =
+                Approvals::of_folder(folder, store.clone(), Arc::new(AllButOneLive::default()))
+                    .unwrap();
             let board = Arc::new(Board::new(store.clone(), approvals, None));
             Self { store, feeds: Feeds::new(board, Desk::here()), looks: Arc::default() }
         }

@@ -11,7 +11,7 @@ use hookwright_store::{SqliteStore, Store};
 use serde_json::json;
 
 use crate::client;
-use crate::situation::{Situation, may_run};
+use crate::situation::{Situation, living};
 
 /// A desk as in another process with the same state folder: only files are shared.
 pub(crate) fn desk(situation: &Situation) -> WaitDesk {
@@ -24,11 +24,10 @@ pub(crate) fn desk_at(
     default_port: u16,
 ) -> WaitDesk {
     let folder = situation.folder.path().to_owned();
-    let keeper = || "alive".to_owned();
-    WaitDesk::new(AskingProcess { pipeline: None, keeper, address, default_port }, move || {
+    WaitDesk::new(AskingProcess { pipeline: None, address, default_port }, move || {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
-        let approvals = Approvals::of_folder(&folder, store, may_run);
+        let approvals = Approvals::of_folder(&folder, store, living());
         let project = AskingProject { name: "/home/ann/shop".to_owned(), root: None };
         Ok((approvals.map_err(std::io::Error::other)?, project))
     })

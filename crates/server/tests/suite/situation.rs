@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Request, Response, StatusCode};
 use hookwright_events::wait::{Paths, Wait, WaitKey, WaitState};
 use hookwright_server::approvals::now_ms;
 use hookwright_server::{Approvals, Reach, router};
-use hookwright_store::{KeptWaits, SqliteStore, Store, WatchedStore};
+use hookwright_store::{AllButOneLive, KeptWaits, Living, SqliteStore, Store, WatchedStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower_service::Service;
@@ -37,8 +37,8 @@ impl Answer {
 /// A keeper that has ended.
 pub(crate) const DEAD: &str = "dead";
 
-pub(crate) fn may_run(keeper: &str) -> bool {
-    keeper != DEAD
+pub(crate) fn living() -> Arc<dyn Living> {
+    Arc::new(AllButOneLive { this: "alive".into(), ended: DEAD.into() })
 }
 
 impl Situation {
@@ -46,8 +46,8 @@ impl Situation {
         let folder = tempfile::tempdir().expect("a folder");
         let shared: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path()).expect("a store"));
         let approvals =
-            Approvals::of_folder(folder.path(), shared.clone(), may_run).expect("a key");
-        let waits = KeptWaits::new(shared, may_run);
+            Approvals::of_folder(folder.path(), shared.clone(), living()).expect("a key");
+        let waits = KeptWaits::new(shared, living());
         Self { folder, approvals: Arc::new(approvals), waits }
     }
 

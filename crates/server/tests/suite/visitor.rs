@@ -10,7 +10,7 @@ use hookwright_store::{SqliteStore, Store};
 use serde_json::Value;
 
 use crate::played::PROJECT;
-use crate::situation::{Situation, may_run};
+use crate::situation::{Situation, living};
 
 /// A signed-in visitor.
 pub(crate) struct Visitor {
@@ -51,7 +51,7 @@ pub(crate) fn board_over(store: Arc<dyn Store>, situation: &Situation) -> Servin
 }
 
 fn board_of(store: Arc<dyn Store>, situation: &Situation, project: Option<&str>) -> Serving {
-    let approvals = Approvals::of_folder(situation.folder.path(), store.clone(), may_run).unwrap();
+    let approvals = Approvals::of_folder(situation.folder.path(), store.clone(), living()).unwrap();
     let board = Board::new(store, approvals, project.map(str::to_owned));
     serve(board, [127, 0, 0, 1].into(), Some(0)).unwrap()
 }

@@ -34,8 +34,8 @@ fn a_name_belongs_to_its_first_origin_until_another_one_is_confirmed() {
         let git_folder = "/projects/shop/.git".to_owned();
         let local = ProjectOrigin::Local { git_folder, folder: "part".to_owned() };
         let bound = |origin: &ProjectOrigin| projects.bind("shop", origin.clone(), NOW).unwrap();
-        assert_eq!(bound(&folder).origins, [folder.clone()]);
-        assert_eq!(bound(&local).origins, [folder.clone()]);
+        assert_eq!(bound(&folder).origins, std::slice::from_ref(&folder));
+        assert_eq!(bound(&local).origins, std::slice::from_ref(&folder));
         let confirm = |origin: &ProjectOrigin, only: bool| {
             projects.confirm("shop", origin, only, NOW).unwrap().origins
         };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 
 use hookwright_events::wait::{AnswerMeaning, Paths, PersonsDecision, Wait, WaitKey, WaitState};
 use hookwright_store::{
-    Decide, KeptWaits, Opened, SqliteStore, Store, StoreError, WaitError, limits,
+    AllButOneLive, Decide, KeptWaits, Opened, SqliteStore, Store, StoreError, WaitError, limits,
 };
 use serde_json::{Value, json};
 
@@ -53,9 +53,15 @@ fn decision(action: &str, by: &str, at_ms: i64) -> PersonsDecision {
 }
 
 fn both(rule: impl Fn(KeptWaits)) {
-    rule(KeptWaits::new(Arc::new(SqliteStore::in_memory().expect("memory")), |_| true));
+    rule(KeptWaits::new(
+        Arc::new(SqliteStore::in_memory().expect("memory")),
+        Arc::new(AllButOneLive::default()),
+    ));
     let folder = tempfile::tempdir().unwrap();
-    rule(KeptWaits::new(Arc::new(SqliteStore::open(folder.path()).unwrap()), |_| true));
+    rule(KeptWaits::new(
+        Arc::new(SqliteStore::open(folder.path()).unwrap()),
+        Arc::new(AllButOneLive::default()),
+    ));
 }
 
 #[test]
@@ -75,7 +81,7 @@ fn a_wait_is_kept_whole_and_found_again_instead_of_being_made_twice() {
 fn opening_and_deciding_are_on_the_disk_when_they_return() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    let waits = KeptWaits::new(store.clone(), |_| true);
+    let waits = KeptWaits::new(store.clone(), Arc::new(AllButOneLive::default()));
     waits.open(&wait("k7")).unwrap();
     assert_eq!(store.syncs(), 1);
     waits.sent("k7", 2_000).unwrap();
@@ -128,7 +134,10 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
 #[test]
 fn a_wait_that_cannot_be_adopted_is_abandoned_with_its_keeper() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
-    let waits = KeptWaits::new(store, |keeper| keeper == "alive");
+    let waits = KeptWaits::new(
+        store,
+        Arc::new(AllButOneLive { ended: "dead".into(), ..Default::default() }),
+    );
     let key = Some(WaitKey {
         session: "calm-fox".into(),
         firing: "1".into(),
@@ -180,7 +189,7 @@ fn what_ended_long_ago_is_forgotten_as_new_ones_come() {
 #[test]
 fn what_is_no_wait_of_ours_is_named() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
-    let waits = KeptWaits::new(store.clone(), |_| true);
+    let waits = KeptWaits::new(store.clone(), Arc::new(AllButOneLive::default()));
     waits.open(&wait("k7")).unwrap();
     let huge = Wait { request: Value::from("x".repeat(limits::VALUE_BYTES_MAX)), ..wait("k8") };
     let refused = waits.open(&huge).unwrap_err();
@@ -234,7 +243,7 @@ fn of_many_processes_that_decide_at_once_exactly_one_counts() {
     const WAITS: usize = 30;
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    let waits = KeptWaits::new(store, |_| true);
+    let waits = KeptWaits::new(store, Arc::new(AllButOneLive::default()));
     for number in 0..WAITS {
         waits.open(&wait(&number.to_string())).unwrap();
     }
@@ -258,7 +267,7 @@ fn of_many_processes_that_decide_at_once_exactly_one_counts() {
 #[ignore = "a part that other tests start"]
 fn decides() {
     let (store, me) = (actor::store(), listen());
-    let waits = KeptWaits::new(Arc::new(store), |_| true);
+    let waits = KeptWaits::new(Arc::new(store), Arc::new(AllButOneLive::default()));
     for number in 0..30 {
         let id = number.to_string();
         match waits.decide(&id, &decision("ok", &me, 2_000)).unwrap() {
