@@ -1,4 +1,4 @@
-//! [`ModelServer`]: a local server that replaces the models of four vendors, for tests.
+//! [`ModelServer`]: a local server that replaces the models of four vendors, for probes and tests.
 //!
 //! Its [`ModelBehaviour`] selects what it does: it follows a script, plays turns for real agents in
 //! the format of the requested vendor, or refuses everything in that vendor's format. It keeps all
@@ -33,6 +33,9 @@ use serde_json::Value;
 use http::{Answer, SILENCE_MAX};
 use vendor::Vendor;
 
+/// Conversations kept for [`ModelServer::conversations`]. An agent that never ends would fill the memory.
+const CONVERSATIONS_KEPT_MAX: usize = 2_000;
+
 /// The model's output to a real agent in one turn.
 #[derive(Debug, Clone)]
 pub enum ModelTurn {
@@ -42,11 +45,27 @@ pub enum ModelTurn {
     Bash(&'static str),
     /// A call of any tool.
     Call {
-        /// The tool's name.
+        /// The tool's name. In OpenAI's Responses it may begin with a namespace: `namespace.name`.
         tool: String,
         /// Its input.
         input: Value,
     },
+    /// A call of a tool whose input is one text. Only OpenAI's Responses have such tools.
+    TextCall {
+        /// The tool's name.
+        tool: String,
+        /// Its input.
+        input: String,
+    },
+}
+
+/// The turns of one conversation among several.
+#[derive(Debug, Clone)]
+pub struct ToldConversation {
+    /// A text by which its requests are known, such as a part of its prompt.
+    pub told: String,
+    /// Its turns.
+    pub turns: Vec<ModelTurn>,
 }
 
 /// How a model answers.
@@ -57,6 +76,9 @@ pub enum ModelBehaviour {
     /// One turn after the other, in the format of the requested vendor. The conversation in the
     /// request determines the next turn.
     Turns(Vec<ModelTurn>),
+    /// The same for several conversations, such as those of subagents. Of those whose text is in the
+    /// request, the first counts.
+    Conversations(Vec<ToldConversation>),
     /// Refuses everything.
     Refuse(ModelRefusal),
     /// Refuses requests for this long after the first one, then plays the turns.
@@ -217,7 +239,10 @@ fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
     let Some(vendor) = Vendor::of_path(&request.path) else {
         return Answer::json(&vendor::aside(&request.path));
     };
-    locked(&state.requests).push(request.clone());
+    // A probe looks at conversations only.
+    if !matches!(state.manner, ModelBehaviour::Conversations(_)) {
+        locked(&state.requests).push(request.clone());
+    }
     let turns = match &state.manner {
         ModelBehaviour::Script(script) => {
             return script::answer(vendor, request, script, &mut locked(&state.turns_used));
@@ -227,9 +252,14 @@ fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
             if state.first_asked.get_or_init(Instant::now).elapsed() < *time {
                 return refusal.answer(vendor);
             }
-            turns
+            &turns[..]
         }
         ModelBehaviour::Turns(turns) => turns,
+        ModelBehaviour::Conversations(all) => {
+            let said = vendor.conversation(&request.body).to_string();
+            let told = all.iter().find(|conversation| said.contains(&conversation.told));
+            told.map_or(&[][..], |conversation| &conversation.turns)
+        }
     };
     // Requests for titles, summaries and the like have no tools.
     let body = &request.body;
@@ -237,7 +267,11 @@ fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
     let turn = if tools.is_empty() {
         ModelTurn::Text("a title")
     } else {
-        locked(&state.conversations).push(vendor.conversation(body).clone());
+        let mut conversations = locked(&state.conversations);
+        if conversations.len() < CONVERSATIONS_KEPT_MAX {
+            conversations.push(vendor.conversation(body).clone());
+        }
+        drop(conversations);
         turns.get(vendor.turns_done(body)).cloned().unwrap_or(ModelTurn::Text("done"))
     };
     vendor.says(&turn, &request.path, body, &tools)

@@ -55,8 +55,12 @@ impl Vendor {
     pub(crate) fn tools(self, request: &Value) -> Vec<String> {
         let listed = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let names: Vec<&Value> = match self {
-            Self::Messages | Self::Responses => {
-                listed.iter().map(|tool| tool.get("name").unwrap_or(&tool["type"])).collect()
+            Self::Messages => listed.iter().map(name_or_type).collect(),
+            // Codex may send them as the first item of the conversation.
+            Self::Responses => {
+                let items = self.conversation(request).as_array().into_iter().flatten();
+                let added = items.filter_map(|item| item["tools"].as_array()).flatten();
+                listed.iter().chain(added).map(name_or_type).collect()
             }
             Self::Chat => listed.iter().map(|tool| &tool["function"]["name"]).collect(),
             Self::Gemini => listed
@@ -84,6 +88,7 @@ impl Vendor {
             Self::Messages | Self::Chat => item["role"] == "assistant",
             Self::Responses => {
                 item["type"] == "function_call"
+                    || item["type"] == "custom_tool_call"
                     || (item["type"] == "message" && item["role"] == "assistant")
             }
             Self::Gemini => item["role"] == "model",
@@ -106,10 +111,15 @@ impl Vendor {
                 let id = format!("toolu_{number}");
                 Some(ModelCall { id, tool: tool.clone(), input: input.clone() })
             }
+            // A string as input is a text; see `responses`.
+            ModelTurn::TextCall { tool, input } => {
+                let id = format!("toolu_{number}");
+                Some(ModelCall { id, tool: tool.clone(), input: Value::from(&**input) })
+            }
         };
         let text = match turn {
             ModelTurn::Text(text) => *text,
-            ModelTurn::Bash(_) | ModelTurn::Call { .. } => "",
+            ModelTurn::Bash(_) | ModelTurn::Call { .. } | ModelTurn::TextCall { .. } => "",
         };
         match self {
             Self::Messages => messages(text, call.as_ref(), request, number),
@@ -118,6 +128,11 @@ impl Vendor {
             Self::Gemini => gemini(text, call.as_ref(), path.contains(":stream")),
         }
     }
+}
+
+/// Tools of the vendor's own have a type instead of a name.
+fn name_or_type(tool: &Value) -> &Value {
+    tool.get("name").unwrap_or(&tool["type"])
 }
 
 /// A tool call in the model's answer.
@@ -195,10 +210,21 @@ fn responses(text: &str, call: Option<&ModelCall>) -> Answer {
             "type": "message", "id": "msg_script", "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
-        Some(ModelCall { id, tool, input }) => json!({
-            "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": tool,
-            "arguments": input.to_string(), "status": "completed",
+        Some(ModelCall { id, tool, input: Value::String(text) }) => json!({
+            "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": id, "name": tool,
+            "input": text, "status": "completed",
         }),
+        Some(ModelCall { id, tool, input }) => {
+            let mut item = json!({
+                "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": tool,
+                "arguments": input.to_string(), "status": "completed",
+            });
+            if let Some((namespace, name)) = tool.split_once('.') {
+                item["namespace"] = namespace.into();
+                item["name"] = name.into();
+            }
+            item
+        }
     };
     let usage = json!({
         "input_tokens": 1000, "input_tokens_details": { "cached_tokens": 400 },
