@@ -23,6 +23,8 @@
 //! | `connection` | the same for `check` and `run` |
 //! | `host_file` | the files that make a host call us |
 //! | `program` | a host's own program: its name, its package, which version was measured |
+//! | `own_entry` | the entries of a host's settings that call us, in full |
+//! | `offline` | how a host's program works without its vendor, for probes; its facts are in the folders |
 //!
 //! Each host is one line of [`all`]. A system whose files we read is something else (`formats.rs`);
 //! a host with such files shares its event names with them.
@@ -38,7 +40,9 @@ pub mod droid;
 pub mod gemini;
 mod host_file;
 mod limits;
+pub mod offline;
 pub mod opencode;
+mod own_entry;
 mod patch;
 mod payload;
 mod plan;
@@ -64,6 +68,8 @@ use crate::{Location, Whereabouts};
 pub use capability::{Capability, Deny, Inject, Rewrite, capability_table, host_matrix};
 pub use connection::{Connection, connections};
 pub use host_file::HostFile;
+pub use offline::{OfflineCall, OfflineRun};
+pub use own_entry::{OwnEntry, WrittenEntry, own_entries, own_settings};
 pub use program::{HostProgram, ProgramVersion};
 
 /// An agent that runs our hooks. Every function is pure; `cli` does the IO.
@@ -152,6 +158,9 @@ pub trait Host: fmt::Debug + Sync {
 
     /// The files that make it call this program at every event with a native name.
     fn files(&self, program: &str) -> Vec<HostFile>;
+
+    /// How its program works without its vendor.
+    fn offline(&self) -> &'static OfflineRun;
 }
 
 /// An agent whose settings can call us.

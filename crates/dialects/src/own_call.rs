@@ -6,29 +6,53 @@
 /// The program's file name.
 const PROGRAM: &str = "hookwright";
 
+/// A call of this program, as it is written in an agent's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnCall<'a> {
+    /// The program as it is written, without its quotes.
+    pub(crate) program: &'a str,
+    /// The value of `--deadline`.
+    pub(crate) deadline: Option<&'a str>,
+    /// Whether the command ends with the exit code that blocks if the program is missing.
+    pub(crate) blocks_otherwise: bool,
+}
+
+/// The suffix that makes agents block if the program is missing.
+const BLOCK_OTHERWISE: &str = "|| exit 2";
+
 /// Whether a shell command is only such a call: with anything beside it, it is its author's own
 /// hook.
 pub(crate) fn is_command(host: &str, command: &str) -> bool {
-    // The suffix that makes agents block if the program is missing.
-    let command = command.trim();
-    let command = command.strip_suffix("|| exit 2").map_or(command, str::trim_end);
-    let Some((program, rest)) = first_word(command) else { return false };
-    is_program_with(host, program, &rest.split_whitespace().collect::<Vec<_>>())
+    in_command(host, command).is_some()
+}
+
+/// The call that a shell command consists of.
+pub(crate) fn in_command<'a>(host: &str, command: &'a str) -> Option<OwnCall<'a>> {
+    let whole = command.trim();
+    let command = whole.strip_suffix(BLOCK_OTHERWISE).map_or(whole, str::trim_end);
+    let (program, rest) = first_word(command)?;
+    let call = with_args(host, program, &rest.split_whitespace().collect::<Vec<_>>())?;
+    Some(OwnCall { blocks_otherwise: command.len() < whole.len(), ..call })
 }
 
 /// The same for a program that is started without a shell.
 pub(crate) fn is_program_with(host: &str, program: &str, args: &[&str]) -> bool {
+    with_args(host, program, args).is_some()
+}
+
+/// The call that a program with these arguments is.
+pub(crate) fn with_args<'a>(host: &str, program: &'a str, args: &[&'a str]) -> Option<OwnCall<'a>> {
     let is_ours = program == PROGRAM
         || program.strip_suffix(PROGRAM).is_some_and(|folder| folder.ends_with('/'));
-    let ["hook", called, options @ ..] = args else { return false };
-    is_ours
-        && *called == host
-        && match options {
-            [] => true,
-            ["--deadline", span] => is_span(span),
-            [option] => option.strip_prefix("--deadline=").is_some_and(is_span),
-            _ => false,
-        }
+    let ["hook", called, options @ ..] = args else { return None };
+    let deadline = match options {
+        [] => None,
+        ["--deadline", span] => Some(*span),
+        [option] => Some(option.strip_prefix("--deadline=")?),
+        _ => return None,
+    };
+    let is_call = is_ours && *called == host && deadline.is_none_or(is_span);
+    is_call.then_some(OwnCall { program, deadline, blocks_otherwise: false })
 }
 
 fn is_span(text: &str) -> bool {

@@ -5,6 +5,7 @@
 
 mod call;
 pub mod capabilities;
+mod offline;
 mod reply;
 mod settings;
 
@@ -18,8 +19,8 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName, EventSpec};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
-    UnreadableCall,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    ProgramVersion, UnreadableCall,
 };
 use crate::claude::{self, SYSTEM};
 
@@ -118,5 +119,9 @@ impl Host for ClaudeHost {
 
     fn files(&self, program: &str) -> Vec<HostFile> {
         vec![HostFile::json(".claude/settings.json", &settings::to_install(program))]
+    }
+
+    fn offline(&self) -> &'static OfflineRun {
+        &offline::RUN
     }
 }

@@ -4,8 +4,10 @@
 
 mod call;
 pub mod capabilities;
+mod offline;
 mod reply;
 mod settings;
+mod trust;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,9 +19,10 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
-    UnreadableCall,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    ProgramVersion, UnreadableCall,
 };
+pub use trust::{CodexTrust, HookTrust};
 
 /// Codex.
 #[derive(Debug)]
@@ -97,5 +100,9 @@ impl Host for CodexHost {
 
     fn files(&self, program: &str) -> Vec<HostFile> {
         settings::to_install(program)
+    }
+
+    fn offline(&self) -> &'static OfflineRun {
+        &offline::RUN
     }
 }

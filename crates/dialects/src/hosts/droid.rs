@@ -4,6 +4,7 @@
 
 mod call;
 pub mod capabilities;
+mod offline;
 mod reply;
 mod settings;
 
@@ -17,8 +18,8 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, ProgramVersion,
-    UnreadableCall,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    ProgramVersion, UnreadableCall,
 };
 
 /// Droid.
@@ -97,5 +98,9 @@ impl Host for DroidHost {
 
     fn files(&self, program: &str) -> Vec<HostFile> {
         settings::to_install(program)
+    }
+
+    fn offline(&self) -> &'static OfflineRun {
+        &offline::RUN
     }
 }
