@@ -7,6 +7,7 @@ mod approve;
 mod check;
 mod completions;
 mod config;
+mod doctor;
 mod event_data;
 mod events;
 mod explain;
@@ -82,6 +83,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArguments),
     Test(test::TestArguments),
     Check(check::CheckArguments),
+    Doctor(doctor::DoctorArguments),
     List(list::ListArguments),
     Trust(trust::TrustArguments),
     Events(events::EventsArguments),
@@ -120,6 +122,7 @@ impl Command {
             | Command::Project(_)
             | Command::Test(_)
             | Command::Check(_)
+            | Command::Doctor(_)
             | Command::List(_)
             | Command::Trust(_)
             | Command::Events(_)
@@ -172,6 +175,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Explain(arguments) => explain::explain(&arguments, screen),
         Command::Test(arguments) => test::test(&arguments, screen),
         Command::Check(arguments) => check::check(arguments, screen),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
         Command::Trust(arguments) => trust::trust(arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),

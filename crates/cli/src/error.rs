@@ -11,6 +11,7 @@ mod editing;
 mod event_data;
 mod firing;
 mod importing;
+mod probing;
 mod project;
 mod serving;
 mod session;
@@ -34,6 +35,7 @@ pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
 pub(crate) use self::firing::{Certainty, fired_by, unfired_together};
 pub(crate) use self::importing::{ImportFailure, still_found};
+pub(crate) use self::probing::{ProbeFailure, ProbingFailure};
 pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
@@ -112,6 +114,8 @@ pub(crate) enum Failure {
     Task(TaskFailure),
     /// The page of sessions cannot be served.
     Serve(ServeError),
+    /// An agent cannot be probed.
+    Probing(ProbingFailure),
 }
 
 /// The text of a [`Failure`] for people.
@@ -161,6 +165,7 @@ impl Failure {
             | Failure::Work(_)
             | Failure::Project(_)
             | Failure::Serve(_)
+            | Failure::Probing(_)
             | Failure::Approval(_)
             | Failure::Task(_)
             | Failure::Data(_)
@@ -296,6 +301,7 @@ impl Failure {
             Failure::Approval(failure) => failure.message(),
             Failure::Task(failure) => failure.message(),
             Failure::Serve(error) => serving::of_serving(error),
+            Failure::Probing(failure) => failure.message(),
         }
     }
 }

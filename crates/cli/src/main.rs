@@ -20,6 +20,7 @@
 //! | [`approvals`] | questions to people, for hooks and commands |
 //! | [`known_session`] | sessions, and the processes that run them |
 //! | [`session_waits`] | what sessions are waiting for |
+//! | [`probe`] | starts an agent to see whether hooks hold in it |
 //! | [`span`] | durations as people type them |
 //! | [`view`] | the live view at the bottom of a terminal |
 //! | [`screen`] | all output of the program |
@@ -43,7 +44,6 @@ mod file_lock;
 mod hook_switches;
 mod host;
 mod inside;
-#[expect(dead_code, reason = "`connect` is its first reader")]
 mod installed_agent;
 mod interrupts;
 mod known_session;
@@ -51,6 +51,7 @@ mod known_work;
 mod mcp_servers;
 mod model_choice;
 mod model_service;
+mod probe;
 mod project;
 mod render;
 mod runner;

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Let an agent work", &["run", "agent", "resume", "stop", "status", "sessions"]),
     ("Give it work", &["task", "reopen", "project"]),
     ("Answer its questions", &["approvals", "approve", "reject", "serve"]),
-    ("Put hooks inside an agent", &["trust", "hook"]),
+    ("Put hooks inside an agent", &["trust", "hook", "doctor"]),
     ("Move from another system", &["import", "config"]),
     ("Get help", &["help", "completions"]),
 ];
@@ -70,6 +70,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("serve", &["hookwright serve"]),
     ("trust", &["hookwright trust"]),
     ("hook", &["hookwright hook claude"]),
+    ("doctor", &["hookwright doctor", "hookwright doctor --probe codex"]),
     ("import", &["hookwright import .iteratr.hooks.yml"]),
     ("config", &["hookwright config set-auto-commit true"]),
     ("config set-auto-commit", &["hookwright config set-auto-commit true"]),

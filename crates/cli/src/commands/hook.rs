@@ -35,7 +35,7 @@ use hookwright_dialects::hosts::{self, Host, HostCall, HostReply, Inject, Unread
 use hookwright_engine::ports::Keepsake;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Answer, Background, Chain, Engine, Fired, Firing, Interest};
-use hookwright_events::{Decision, Event, Power, Status, Verdict};
+use hookwright_events::{Decision, Event, EventName, Power, Status, Verdict};
 use hookwright_pipeline::trace::TraceFolder;
 
 use self::deadline::Deadline;
@@ -52,7 +52,7 @@ use crate::screen::Screen;
 use crate::start_environment::CommandStarter;
 use crate::unasked::{self, Asker, Unasked};
 use crate::user_folders::UserFolders;
-use crate::{span, state};
+use crate::{probe, span, state};
 
 /// Run your hooks inside an agent; the agent's settings call this
 ///
@@ -90,7 +90,7 @@ pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArg
     Some(HookArguments { host, deadline, detached })
 }
 
-fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
+pub(super) fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
     let names = hosts::all().iter();
     let names = names.map(|host| PossibleValue::new(host.name()).help(host.display_name()));
     PossibleValuesParser::new(names)
@@ -134,6 +134,10 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     };
     let name = &call.event.name;
     let patience = arguments.deadline.unwrap_or_else(|| host.patience(name));
+    if has_to_look_at_probe(name) {
+        let state = state::folder().ok();
+        notices.extend(state.and_then(|state| probe::record::notice(&state, host)));
+    }
     let memory = SessionMemory::new(host.name(), state::folder().ok())
         .handing_out(host.capability(name).inject == Inject::Here);
     let memory = Arc::new(memory);
@@ -146,6 +150,12 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     };
     let answering = HostAnswer { host, deadline, memory, notices, screen };
     answering.answer(&call, environment, trace)
+}
+
+/// Whether a call is one of the few of a session at which it is worth the time to see if the agent is
+/// still the program that was probed.
+fn has_to_look_at_probe(event: &EventName) -> bool {
+    *event == EventName::SESSION_START || *event == EventName::USER_PROMPT_SUBMIT
 }
 
 /// An unreadable event may be one that a guard checks.

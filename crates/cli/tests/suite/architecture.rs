@@ -63,13 +63,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hookwright-dialects",
             "hookwright-engine",
             "hookwright-events",
+            "hookwright-model-server",
             "hookwright-pipeline",
             "hookwright-process",
             "hookwright-server",
             "hookwright-store",
         ],
     ),
-    ("xtask", &["hookwright-model-server"]),
+    ("xtask", &["hookwright-dialects", "hookwright-model-server"]),
 ];
 
 /// Names of other products, which stop at the alias columns of the tables.
@@ -105,6 +106,8 @@ const ABOUT_OTHERS: &[&str] = &[
     "crates/agents/src/presets.rs",
     "crates/dialects",
     "crates/cli/src/commands/config",
+    "crates/cli/src/commands/doctor",
+    "crates/cli/src/probe/user_settings.rs",
     "crates/cli/src/commands/help.rs",
     "crates/cli/src/commands/hook",
     "crates/cli/src/config_files.rs",

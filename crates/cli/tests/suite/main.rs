@@ -27,6 +27,8 @@ mod commits;
 mod config;
 mod conformance;
 mod docs;
+mod doctor;
+mod doctor_probe;
 #[expect(dead_code, reason = "the suite of the server looks at more of a page")]
 #[path = "../../../server/tests/suite/driver.rs"]
 mod driver;
