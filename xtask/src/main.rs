@@ -27,6 +27,8 @@ commands:
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;
                 nothing leaves this machine
+  peers --probe [AGENT]...
+                only the probes of all agents in which our hooks run, or of these; writes docs/probed.md
   peers --record [AGENT] [CASE]
                 record what these agents print, for the tests of their presets
   coverage      line coverage of events, process, engine and dialects (installs cargo-tarpaulin if missing)

@@ -1,7 +1,8 @@
 //! `cargo xtask peers`: the real agents, with a script instead of their models.
 //!
 //! Pipelines run each agent that has a preset (`pipelines.rs`), the built-in agent calls an MCP server
-//! (`mcp.rs`), and hooks run inside Claude Code (`scenario.rs`). The agents' output is recorded for the presets' tests (`recording.rs`), and the
+//! (`mcp.rs`), and hooks run
+//! inside Claude Code (`scenario.rs`). Probes look at every agent in which our hooks run (`probes.rs`). The agents' output is recorded for the presets' tests (`recording.rs`), and the
 //! responses of Claude Code's tools for the tests of ours (`tool_recording.rs`).
 //!
 //! Claude Code is installed from npm into the target folder. It gets its own home directory, no
@@ -10,6 +11,7 @@
 
 mod mcp;
 mod pipelines;
+mod probes;
 mod program;
 mod recording;
 mod scenario;
@@ -29,6 +31,7 @@ const VERSION: &str = "0.3.325";
 const USAGE: &str = "usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]
        cargo xtask peers --inside [WORDS OF A RULE]
        cargo xtask peers --mcp
+       cargo xtask peers --probe [AGENT]...
        cargo xtask peers --record [AGENT] [CASE]
        cargo xtask peers --record-tools";
 
@@ -43,6 +46,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     if args == ["--record-tools"] {
         return tool_recording::record(&target()?);
+    }
+    if let Some((flag, only)) = args.split_first()
+        && flag == "--probe"
+    {
+        crate::cargo(&["build", "--package", "hookwright"])?;
+        return probes::probe(&target()?, only);
     }
     if args == ["--mcp"] {
         crate::cargo(&["build", "--package", "hookwright"])?;
@@ -66,8 +75,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut failed = match &only_inside {
         None => {
             let agents = program::installed(&target.join("peers/agents"))?;
+            let of_probes = usize::from(report_probes(&target).is_err());
             let of_servers = usize::from(report_mcp(&target).is_some());
-            of_servers + pipelines::play_all(&agents, &target.join("debug"))
+            of_probes + of_servers + pipelines::play_all(&agents, &target.join("debug"))
         }
         Some(_) => 0,
     };
@@ -84,9 +94,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match failed {
         0 => Ok(()),
         failed => {
-            Err(format!("{failed} of {} failed", scenario::ALL.len() + pipelines::count() + 1))
+            Err(format!("{failed} of {} failed", scenario::ALL.len() + pipelines::count() + 2))
         }
     }
+}
+
+/// Probes all agents, and says what went wrong.
+fn report_probes(target: &Path) -> Result<(), String> {
+    probes::probe(target, &[]).inspect_err(|error| eprintln!("FAILED  probes: {error}"))
 }
 
 /// Plays the session with an MCP server, and says how it went. Returns what went wrong.
