@@ -10,6 +10,8 @@
 mod bare_spawn;
 #[path = "performance/compared.rs"]
 mod compared;
+#[path = "performance/every_host.rs"]
+mod every_host;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -56,14 +58,22 @@ fn main() {
     let rounds = if std::env::args().any(|arg| arg == "--test") { 3 } else { ROUNDS };
     let folder = tempfile::tempdir().unwrap();
     if std::env::args().any(|arg| arg == INSIDE_AGENT) {
-        return call_of_an_agent(&std::env::home_dir().unwrap(), rounds);
+        let home = std::env::home_dir().unwrap();
+        // `-- hosts` measures every host, `-- hook` Claude Code with more kinds of hooks.
+        if !std::env::args().any(|arg| arg == "hook") {
+            every_host::calls_of_every_host(&std::fs::canonicalize(&home).unwrap(), rounds);
+        }
+        if !std::env::args().any(|arg| arg == "hosts") {
+            call_of_an_agent(&home, rounds);
+        }
+        return;
     }
     // `cargo bench --bench performance -- hook` measures that part alone; the other names work
     // alike.
     if std::env::args().any(|arg| arg == "shell") {
         return awaited_shell_hook(folder.path(), rounds);
     }
-    if std::env::args().any(|arg| arg == "hook") {
+    if std::env::args().any(|arg| arg == "hook" || arg == "hosts") {
         return as_an_agent(folder.path());
     }
     if std::env::args().any(|arg| arg == "tasks") {
