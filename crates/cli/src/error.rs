@@ -309,6 +309,7 @@ impl Failure {
 /// The systems whose files we read.
 fn dialects() -> String {
     let names = hookwright_dialects::all().iter().map(|foreign| foreign.name());
+    let names = names.chain(hookwright_dialects::agent_files::names());
     names.collect::<Vec<_>>().join("|")
 }
 

@@ -27,6 +27,11 @@ impl ReadFile {
         &self.file
     }
 
+    /// Its text for a reader of its own, or why there is none.
+    pub fn source(&self) -> Result<Arc<SourceFile>, Fault> {
+        self.source.clone()
+    }
+
     /// Its contents, byte for byte; `None` if it could not be read.
     pub fn text(&self) -> Option<&str> {
         self.source.as_ref().ok().map(|source| &*source.text)

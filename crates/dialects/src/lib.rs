@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `formats` | systems whose files we read and whose hooks our engine runs |
 //! | [`native`] | their hooks in the native format, for migration |
+//! | [`agent_files`] | hook files of agents that run our hooks, for migration |
 
 #![warn(missing_docs)]
 
+pub mod agent_files;
 mod formats;
 pub mod hosts;
 pub mod native;

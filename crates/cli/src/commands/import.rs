@@ -4,13 +4,17 @@ mod replacement;
 
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
+
 use clap::Args;
-use hookwright_config::Loaded;
+use clap::builder::PossibleValuesParser;
+use hookwright_config::{Loaded, ReadFile};
 use hookwright_dialects::Foreign;
+use hookwright_dialects::agent_files::{self, AgentFormat, AgentHooks};
 use hookwright_dialects::native::{self, NativeHook};
 
 use self::replacement::{Replaced, Replacement, found_by_itself};
-use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, ImportFailure, still_found};
 use crate::exit_code;
 use crate::render::yaml;
@@ -25,6 +29,9 @@ use crate::text::{count, visible};
 /// itself is not changed. As long as hookwright finds it beside the native file, every hook runs
 /// twice.
 ///
+/// Hook files of Codex, Copilot CLI, Droid, Gemini CLI and Qwen Code are read too. These agents run
+/// their hooks themselves, also after the import. A hook that calls `hookwright hook` is left out.
+///
 /// With --replace, writes the native file (hookwright.yaml in the project, hooks.yaml for all
 /// projects) and renames the old file so that hookwright no longer finds it: FILE.before-import,
 /// with a number if that name is taken. No file is ever overwritten, and nothing is changed if
@@ -35,8 +42,8 @@ pub(crate) struct ImportArguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Format of the file, if its name doesn't tell
-    #[arg(long, value_name = "NAME", value_parser = dialect_names())]
+    /// Format of the file, if its name doesn't tell: a dialect, or the agent whose hooks it has
+    #[arg(long, value_name = "NAME", value_parser = formats())]
     dialect: Option<String>,
 
     /// Write the native file and rename the old one, instead of printing
@@ -48,7 +55,20 @@ pub(crate) struct ImportArguments {
     cwd: Option<PathBuf>,
 }
 
+/// The dialects, and the agents whose hook files only this command reads.
+fn formats() -> PossibleValuesParser {
+    let dialects = hookwright_dialects::all().iter().map(|foreign| foreign.name());
+    PossibleValuesParser::new(dialects.chain(agent_files::names()))
+}
+
 pub(crate) fn import(arguments: &ImportArguments, screen: &Screen) -> Result<u8, Failure> {
+    let agent = match &arguments.dialect {
+        Some(name) => agent_files::named(name),
+        None => agent_files::of_file(&arguments.file),
+    };
+    if let Some(agent) = agent {
+        return import_of_agent(agent, arguments, screen);
+    }
     let found = ConfigFiles::find(&ConfigOptions {
         config: vec![arguments.file.clone()],
         dialect: arguments.dialect.clone(),
@@ -96,6 +116,56 @@ pub(crate) fn import(arguments: &ImportArguments, screen: &Screen) -> Result<u8,
     Ok(exit_code::GO_ON)
 }
 
+/// Prints the hooks of another agent's file. The agent continues to run them itself.
+fn import_of_agent(
+    agent: &'static AgentFormat,
+    arguments: &ImportArguments,
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let found = ConfigFiles::find(&ConfigOptions {
+        config: vec![arguments.file.clone()],
+        dialect: None,
+        cwd: arguments.cwd.clone(),
+        no_global_hooks: true,
+    })?;
+    let file = found.files[0].clone().in_dialect(None);
+    if arguments.replace {
+        return Err(ImportFailure::AgentReadsIt { file: file.shown_as }.into());
+    }
+    let read = ReadFile::read(&file).source().and_then(|source| agent.read(&source));
+    let AgentHooks { hooks, left_out, own_calls } = match read {
+        Ok(read) => read,
+        Err(fault) => {
+            screen.left_out(&[Arc::new(fault)]);
+            return Ok(exit_code::OUR_FAULT);
+        }
+    };
+    screen.left_out(&left_out);
+    if hooks.is_empty() && !left_out.is_empty() {
+        return Ok(exit_code::OUR_FAULT);
+    }
+    let mut imported = Imported { hooks: Vec::new(), unsaid: Vec::new() };
+    for hook in hooks {
+        imported.add(hook);
+    }
+    screen.result(&imported.text(&file.shown_as.display().to_string(), agent.name()))?;
+    screen.talk(&imported.summary(left_out.len()));
+    if own_calls > 0 {
+        let entries = if own_calls == 1 { "entry calls" } else { "entries call" };
+        screen.talk(&format!(
+            "{own_calls} {entries} `hookwright hook` and {} left out\n",
+            if own_calls == 1 { "is" } else { "are" }
+        ));
+    }
+    let shown = visible(&file.shown_as.to_string_lossy()).into_owned();
+    screen.talk(&format!(
+        "note: {} runs the hooks in {shown} as long as they are there\n",
+        hookwright_dialects::hosts::named(agent.name())
+            .map_or(agent.name(), |it| it.display_name())
+    ));
+    Ok(exit_code::GO_ON)
+}
+
 /// A description of the changes.
 fn told(replaced: &Replaced, old: &Path) -> String {
     let Replaced { native, backup, now_count } = replaced;
@@ -124,14 +194,18 @@ impl Imported {
         let mut imported = Self { hooks: Vec::new(), unsaid: Vec::new() };
         for hook in loaded.hooks.hooks() {
             match native::said(foreign, hook) {
-                Ok(said) => match imported.hooks.iter_mut().find(|(name, _)| *name == said.event) {
-                    Some((_, list)) => list.push(said),
-                    None => imported.hooks.push((said.event.clone(), vec![said])),
-                },
+                Ok(said) => imported.add(said),
                 Err(why) => imported.unsaid.push((hook.source.to_string(), why)),
             }
         }
         imported
+    }
+
+    fn add(&mut self, said: NativeHook) {
+        match self.hooks.iter_mut().find(|(name, _)| *name == said.event) {
+            Some((_, list)) => list.push(said),
+            None => self.hooks.push((said.event.clone(), vec![said])),
+        }
     }
 
     fn text(&self, file: &str, dialect: &str) -> String {
@@ -159,10 +233,17 @@ impl Imported {
 
     fn summary(&self, left_out: usize) -> String {
         let all: Vec<&NativeHook> = self.hooks.iter().flat_map(|(_, list)| list).collect();
-        let kept = all.iter().filter(|said| !said.differences.is_empty()).count();
+        let kept = all.iter().filter(|said| said.fields.contains_key("dialect")).count();
         let mut parts = vec![count(all.len(), "hook")];
         if kept > 0 {
             parts.push(format!("{kept} of them with their dialect"));
+        }
+        let to_adapt = all
+            .iter()
+            .filter(|said| !said.differences.is_empty() && !said.fields.contains_key("dialect"));
+        let to_adapt = to_adapt.count();
+        if to_adapt > 0 {
+            parts.push(format!("{to_adapt} to adapt, see the comments"));
         }
         if left_out + self.unsaid.len() > 0 {
             parts.push(format!("{} left out", left_out + self.unsaid.len()));

@@ -94,13 +94,13 @@ fn start(sandbox: &Sandbox, host: &str, arguments: &[&str], text: &str) -> Child
     child
 }
 
-fn call(sandbox: &Sandbox, host: &str, event: &Value) -> Ran {
+pub(crate) fn call(sandbox: &Sandbox, host: &str, event: &Value) -> Ran {
     let child = start(sandbox, host, &[], &event.to_string());
     Ran::from(child.wait_with_output().unwrap())
 }
 
 /// Whether the agent is told not to run the tool, for this reason.
-fn is_denied(ran: &Ran, reason: &str) -> bool {
+pub(crate) fn is_denied(ran: &Ran, reason: &str) -> bool {
     let reply: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
     let says_no = reply["decision"] == "block" || reply["deny"].is_string();
     says_no && ran.stdout.contains(reason)

@@ -45,6 +45,7 @@ mod hook_tests;
 mod hostile;
 mod hostile_machine;
 mod import;
+mod import_agents;
 mod import_replace;
 mod interrupted_end;
 mod interrupts;

@@ -1,14 +1,13 @@
 //! What hooks do inside other agents is a session that `sessions` and the page show.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::hook_claude::{trust, trusted};
-use crate::hook_hosts::{RECORDED, sent};
+use crate::hook_hosts::{RECORDED, call, sent};
 use crate::interrupts::until;
 use crate::serve::Serve;
 use crate::support::{Ran, Sandbox};
@@ -22,14 +21,6 @@ fn shell_call(session: &str, command: &str) -> Value {
     json!({ "session_id": session, "turn_id": "t", "transcript_path": null, "cwd": "/",
         "hook_event_name": "PreToolUse", "model": "m", "permission_mode": "default",
         "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": "1" })
-}
-
-fn call(sandbox: &Sandbox, host: &str, event: &Value) -> Ran {
-    let mut command = sandbox.command(&["hook", host]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
-    Ran::from(child.wait_with_output().unwrap())
 }
 
 fn codex(sandbox: &Sandbox, session: &str, command: &str) -> Ran {
