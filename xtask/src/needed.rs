@@ -26,6 +26,12 @@ const fn needed(program: &'static str, apt: &'static str, dnf: &'static str) -> 
     Needed { program, apt, dnf, brew: apt, part: None }
 }
 
+/// Debian keeps it in a folder of its version, which is not in `PATH`.
+const POSTGRES: &str = "postgres";
+
+/// Where Debian's package looks for settings of the cluster that it creates.
+const NO_CLUSTER_FILE: &str = "/etc/postgresql-common/createcluster.d/no-main-cluster.conf";
+
 /// Linked into the program on Linux. It is not a program; the C compiler knows its path.
 const STATIC_LIBRARY: &str = "libc.a";
 
@@ -38,6 +44,9 @@ pub(crate) const ALL: &[Needed] = &[
     Needed { brew: "", ..needed(STATIC_LIBRARY, "libc6-dev", "glibc-static") },
     needed("mkfifo", "coreutils", "coreutils"),
     Needed { brew: "node", ..needed("node", "nodejs", "nodejs") },
+    needed("openssl", "openssl", "openssl"),
+    needed("pgbouncer", "pgbouncer", "pgbouncer"),
+    needed(POSTGRES, "postgresql", "postgresql-server"),
     needed("python3", "python3", "python3"),
     Needed { brew: "util-linux", ..needed("script", "bsdutils", "util-linux") },
     needed("setsid", "util-linux", "util-linux"),
@@ -68,8 +77,17 @@ pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
     let mut install = vec!["install", "--yes", "--no-install-recommends"];
     install.extend(&packages);
     crate::run("apt-get", &["update"])
+        .and_then(|()| if packages.contains(&"postgresql") { without_cluster() } else { Ok(()) })
         .and_then(|()| crate::run("apt-get", &install))
         .map_err(|error| format!("{error}\n{}", advice(&missing)))
+}
+
+/// Keeps Debian's package from creating and starting a database of its own.
+fn without_cluster() -> Result<(), String> {
+    let install = ["install", "--yes", "--no-install-recommends", "postgresql-common"];
+    crate::run("apt-get", &install)?;
+    let written = std::fs::write(NO_CLUSTER_FILE, "create_main_cluster = false\n");
+    written.map_err(|error| format!("error: {NO_CLUSTER_FILE} cannot be written: {error}\n"))
 }
 
 /// What is missing, and what to type.
@@ -111,10 +129,16 @@ fn packages(missing: &[&Needed], package: impl Fn(&Needed) -> &'static str) -> V
 impl Needed {
     fn is_there(&self) -> bool {
         match self.program {
+            POSTGRES => is_installed(POSTGRES) || has_postgres(),
             STATIC_LIBRARY => !cfg!(target_os = "linux") || has_static_library(),
             program => is_installed(program),
         }
     }
+}
+
+fn has_postgres() -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin").join(POSTGRES)).any(|it| it.is_file())
 }
 
 fn has_static_library() -> bool {

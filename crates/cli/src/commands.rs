@@ -28,6 +28,7 @@ mod serve;
 mod sessions;
 mod status;
 mod stop;
+mod store;
 mod task;
 mod template;
 mod test;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsArguments),
     Task(task::TaskArguments),
     Serve(serve::ServeArguments),
+    Store(store::StoreArguments),
     Approvals(approvals::ApprovalsArguments),
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
@@ -115,6 +117,7 @@ impl Command {
             | Command::Stop(_)
             | Command::Sessions(_)
             | Command::Serve(_)
+            | Command::Store(_)
             | Command::Approvals(_)
             | Command::Approve(_)
             | Command::Reject(_)
@@ -165,6 +168,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
         Command::Task(arguments) => task::task(&arguments, screen),
         Command::Serve(arguments) => serve::serve(&arguments, screen),
+        Command::Store(arguments) => store::store(&arguments, screen),
         Command::Approvals(arguments) => approvals::approvals(&arguments, screen),
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),

@@ -49,7 +49,7 @@ pub(crate) const PROTECTED_ENDINGS: &[&str] = &[
 ];
 
 /// The name of the user's secrets, beside that file.
-const SECRETS_NAME: &str = "secrets.env";
+pub(crate) const SECRETS_NAME: &str = "secrets.env";
 
 /// Where the configuration comes from. Every command that reads hooks takes these.
 #[derive(Debug, clap::Args)]
@@ -242,10 +242,10 @@ impl ConfigFiles {
         let mut all: Vec<(String, String)> = Vec::new();
         for path in &self.secrets {
             let read = config::read_secrets(path, &self.display_path(path))?;
-            let new = read.names().filter(|name| !all.iter().any(|(known, _)| known == name));
-            let new: Vec<(String, String)> = new
-                .filter_map(|name| Some((name.to_owned(), read.get(name)?.to_owned())))
-                .collect();
+            let new =
+                read.entries().filter(|(name, _)| !all.iter().any(|(known, _)| known == name));
+            let new: Vec<_> =
+                new.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             all.extend(new);
         }
         Ok(Secrets::new(all))

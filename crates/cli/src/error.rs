@@ -16,6 +16,7 @@ mod project;
 mod serving;
 mod session;
 mod storage;
+mod store_settings;
 mod task;
 mod testing;
 mod trust;
@@ -39,6 +40,7 @@ pub(crate) use self::probing::{ProbeFailure, ProbingFailure};
 pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
+pub(crate) use self::store_settings::{SettingsFault, StoreSettingsFailure};
 pub(crate) use self::task::TaskFailure;
 pub(crate) use self::testing::{TestFailure, TreeError};
 pub(crate) use self::warning::{cut_folder, warning_advice, warning_json};
@@ -86,6 +88,12 @@ pub(crate) enum Failure {
     NoStateFolder,
     /// The store cannot be used.
     Store(StoreError),
+    /// The settings of the store cannot be used.
+    StoreSettings(StoreSettingsFailure),
+    /// A command for databases, and the store is a file.
+    NoDatabase,
+    /// Sessions are moved to a database, and there is no file to move them from.
+    NothingToMove,
     /// A file cannot be edited.
     Edit(EditFailure),
     /// `import --replace` cannot replace the file.
@@ -157,6 +165,9 @@ impl Failure {
             | Failure::CannotWrite { .. }
             | Failure::NoStateFolder
             | Failure::Store(_)
+            | Failure::StoreSettings(_)
+            | Failure::NoDatabase
+            | Failure::NothingToMove
             | Failure::Edit(_)
             | Failure::Import(_)
             | Failure::Trust(_)
@@ -287,6 +298,9 @@ impl Failure {
                 help: "set HOME, or set XDG_STATE_HOME to a folder".into(),
             },
             Failure::Store(error) => of_store(error),
+            Failure::StoreSettings(failure) => failure.message(),
+            Failure::NoDatabase => storage::no_database(),
+            Failure::NothingToMove => storage::nothing_to_move(),
             Failure::Edit(failure) => failure.message(),
             Failure::Import(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),

@@ -14,6 +14,7 @@
 //! | [`user_folders`] | where the user's hooks, trust and sessions are stored |
 //! | [`system_user`] | the user in the system's list of users |
 //! | [`state`] | opens the store of sessions |
+//! | [`store_settings`] | which store the user has |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`tasks`] | a project's tasks, and how one is completed |
 //! | [`chain_above`] | the hooks that started this program |
@@ -62,6 +63,7 @@ mod session_waits;
 mod span;
 mod start_environment;
 mod state;
+mod store_settings;
 mod system_user;
 mod tasks;
 mod templates;

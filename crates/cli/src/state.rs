@@ -1,5 +1,7 @@
 //! The user's state: the store of sessions, and the trust file (`trust.rs`).
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +12,14 @@ use hookwright_store::{Kind, Loss, Record, RecordKey, Store, StoreLocation};
 use crate::error::Failure;
 use crate::project;
 use crate::screen::Screen;
+use crate::store_settings;
 use crate::text::visible;
 use crate::user_folders::UserFolders;
 
 /// Opens the user's store.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
     let location = location()?;
+    make_folder(&location)?;
     let store = location.open().map_err(Failure::Store)?;
     tell_losses(&*store, &location);
     Ok(store)
@@ -24,6 +28,7 @@ pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
 /// Opens the user's store if there is one.
 pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     let location = location()?;
+    make_folder(&location)?;
     let store = location.find().map_err(Failure::Store)?;
     store.iter().for_each(|store| tell_losses(&**store, &location));
     Ok(store)
@@ -48,6 +53,17 @@ pub(crate) fn traces() -> Result<TraceFolder, Failure> {
     Ok(TraceFolder::new(&folder()?))
 }
 
+/// Creates the state folder if the store is elsewhere: keys and sockets are in it all the same. A
+/// store in the folder creates it itself.
+fn make_folder(location: &StoreLocation) -> Result<(), Failure> {
+    if let StoreLocation::Folder(_) = location {
+        return Ok(());
+    }
+    let folder = folder()?;
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|cause| Failure::CannotCreate { path: folder, cause })
+}
+
 /// The sockets of the user's running sessions.
 pub(crate) fn desks() -> Result<SocketDesks, Failure> {
     Ok(SocketDesks::new(folder()?))
@@ -55,7 +71,7 @@ pub(crate) fn desks() -> Result<SocketDesks, Failure> {
 
 /// The location of the user's store.
 pub(crate) fn location() -> Result<StoreLocation, Failure> {
-    Ok(StoreLocation::Folder(folder()?))
+    store_settings::location()
 }
 
 /// Reports what the store has lost, if this is the first command that notices.

@@ -135,7 +135,8 @@ impl SecretsReader<'_> {
         if self.entries.iter().any(|(known, _)| known == name) {
             self.faults.push((line, FaultKind::DuplicateKey { key: name.to_owned() }));
         }
-        if is_ours(name) || name.starts_with("HOOKWRIGHT") {
+        let is_reserved = is_ours(name) || name.starts_with("HOOKWRIGHT");
+        if is_reserved && name != Secrets::STORE_PASSWORD {
             self.faults.push((line, FaultKind::ReservedName { name: name.to_owned() }));
         }
         // If such a word were redacted in a hook's answer, the answer would change its meaning.

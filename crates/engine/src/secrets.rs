@@ -30,6 +30,10 @@ pub struct Secrets {
 }
 
 impl Secrets {
+    /// The secret that is the password of the store. It is hidden in texts like all others, but no
+    /// hook gets it.
+    pub const STORE_PASSWORD: &str = "HOOKWRIGHT_STORE_PASSWORD";
+
     /// These names and values. The caller must check their length: a short value would also be
     /// found in unrelated text.
     pub fn new(all: Vec<(String, String)>) -> Self {
@@ -53,14 +57,28 @@ impl Secrets {
         self.all.is_empty()
     }
 
-    /// The value of a secret.
+    /// The value of a secret for hooks.
     pub fn get(&self, name: &str) -> Option<&str> {
+        self.value(name).filter(|_| name != Self::STORE_PASSWORD)
+    }
+
+    /// The password of the store.
+    pub fn store_password(&self) -> Option<&str> {
+        self.value(Self::STORE_PASSWORD)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
         self.all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The names, as in the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// All names and values, for files that are read together. Hooks use [`Secrets::get`].
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The text without the value of any secret.

@@ -27,6 +27,9 @@ use crate::nearest::nearest;
 /// The prefix of each variable's second name.
 pub const PREFIX: &str = "HOOKWRIGHT_";
 
+/// Names the store of sessions. It is for this program alone: no hook and no agent inherits it.
+pub const STORE_VARIABLE: &str = "HOOKWRIGHT_STORE";
+
 /// Variables that are not fields of the data.
 pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
     ("EVENT", "canonical name of the event"),

@@ -1,7 +1,7 @@
 //! [`StoreError`]: why a store failed.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::{Expected, JournalKey, Kind, RecordKey};
 
@@ -78,6 +78,41 @@ pub enum StoreError {
         /// How long this process waited.
         waited: Duration,
     },
+    /// The database cannot be reached. What became of a commit is unknown.
+    Away {
+        /// When the first call failed.
+        since: SystemTime,
+        /// Description of the failure, without the address.
+        cause: String,
+    },
+    /// The server does not admit the user, or lacks rights for them.
+    Denied {
+        /// The server's error message, without address and password.
+        cause: String,
+    },
+    /// The server's identity cannot be verified.
+    Untrusted {
+        /// Why not, without the address.
+        cause: String,
+    },
+    /// The server is not a Postgres.
+    NotPostgres,
+    /// The server is a Postgres that is too old.
+    ServerTooOld {
+        /// The server's version.
+        found: String,
+        /// The oldest major version that is supported.
+        needed: u32,
+    },
+    /// The database has no store yet.
+    NoSchema,
+    /// An older version of the program created this store, and it is not upgraded by itself.
+    Older {
+        /// The store's version.
+        found: i64,
+        /// The version that this program needs.
+        needed: i64,
+    },
     /// The store was removed or replaced while it was open; writes would be lost.
     Gone,
     /// Another read or write error.
@@ -116,6 +151,20 @@ impl StoreError {
             Self::Full { cause } => format!("no space left for {store}: {cause}"),
             Self::NoDescriptors => format!("{store} cannot be opened: too many files are open"),
             Self::Busy { waited } => format!("other processes kept {store} locked for {waited:?}"),
+            Self::Away { since, cause } => {
+                let seconds = since.elapsed().unwrap_or_default().as_secs();
+                format!("{store} has been unreachable for {seconds} s: {cause}")
+            }
+            Self::Denied { cause } => format!("{store} denies access: {cause}"),
+            Self::Untrusted { cause } => format!("{store} cannot be trusted: {cause}"),
+            Self::NotPostgres => format!("{store} is at an address where no Postgres answers"),
+            Self::ServerTooOld { found, needed } => {
+                format!("{store} is on Postgres {found}, expected at least {needed}")
+            }
+            Self::NoSchema => format!("{store} is not initialised"),
+            Self::Older { found, needed } => {
+                format!("{store} has version {found}, expected {needed}")
+            }
             Self::Gone => format!("{store} was removed or replaced while it was in use"),
             Self::Io { cause } => format!("{store} cannot be used: {cause}"),
         }

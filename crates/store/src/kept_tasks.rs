@@ -374,6 +374,11 @@ impl KeptTasks {
     }
 }
 
+/// The value of a claimed task with its claimer's note in it; `None` if it cannot be read.
+pub(crate) fn claimed_value(record: &Record) -> Option<String> {
+    serde_json::to_string(&read(record).ok()?.task).ok()
+}
+
 fn read(record: &Record) -> Result<KeptTask, TaskError> {
     let unreadable = |cause: String| TaskError::Unreadable { id: record.key.name.clone(), cause };
     let mut task: Task =

@@ -40,11 +40,14 @@ mod living;
 mod location;
 mod loss;
 mod page;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queue;
 mod reclaimed;
 mod record;
 mod sqlite;
 mod store;
+mod transfer;
 #[cfg(feature = "testing")]
 mod watched;
 
@@ -65,10 +68,16 @@ pub use living::{Life, Living};
 pub use location::{LocationError, StoreLocation};
 pub use loss::Loss;
 pub use page::{entries, headings, records};
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    AddressError, Listener, Password, Patience, PostgresAccess, PostgresAddress, PostgresStore,
+    Reachability, SchemaChange,
+};
 pub use queue::{LaneKey, LaneMove, Queued};
 pub use reclaimed::{Reclaimed, Rewrite};
 pub use record::{Filter, Heading, Kind, Record, RecordKey, RecordPosition};
 pub use sqlite::SqliteStore;
 pub use store::Store;
+pub use transfer::{Transfer, TransferOutcome};
 #[cfg(feature = "testing")]
 pub use watched::WatchedStore;

@@ -41,6 +41,9 @@ pub const STATUS_BYTES_MAX: usize = 64;
 /// Bytes of a lane's name, which contains a folder and a session.
 pub const LANE_BYTES_MAX: usize = 4 * 1024;
 
+/// Bytes of a lane's name in Postgres, where an entry of an index has room for 2,700 bytes.
+pub const POSTGRES_LANE_BYTES_MAX: usize = 2_000;
+
 /// Bytes of the note that a claimer writes.
 pub const CLAIM_NOTE_BYTES_MAX: usize = 16 * 1024;
 
@@ -68,6 +71,32 @@ pub const HOLDER_BYTES_MAX: usize = 16 * 1024;
 /// How long a writer waits for others: far longer than any commit, so that it fails only if a
 /// process hangs in the middle of one.
 pub const BUSY_MAX: Duration = Duration::from_secs(30);
+
+/// How long connecting to a database may take: a server that is started answers within seconds.
+pub const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a call of a database waits for its answer: longer than it waits for locks there, and
+/// long enough for the largest commit over a slow network.
+pub const CALL_MAX: Duration = Duration::from_secs(30);
+
+/// How long a change waits for others in the database. It is in `postgres/step_1.sql` too.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// How long a command waits for a database that goes away meanwhile: longer than its restart.
+pub const COMMAND_AWAY_MAX: Duration = Duration::from_secs(15);
+
+/// How long a session waits for a database that is away, before it counts as cut off. A failover
+/// of a managed database takes a minute or two, maintenance some minutes.
+pub const SESSION_AWAY_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// The first pause between two attempts to connect again.
+pub const RECONNECT_PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// The longest such pause: thousands of clients must not keep a starting server busy.
+pub const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How often a call is repeated that the server has undone because of another one.
+pub const REPEATS_MAX: u32 = 100;
 
 /// Pages of the write-ahead log after which a commit moves them into the main file. Moving costs
 /// two syncs; the first open after a crash reads up to this many pages.
@@ -204,7 +233,7 @@ fn check_key(project: &str, name: &str) -> Result<(), StoreError> {
     check("bytes of a name", name.len(), NAME_BYTES_MAX)
 }
 
-fn check(what: &'static str, found: usize, max: usize) -> Result<(), StoreError> {
+pub(crate) fn check(what: &'static str, found: usize, max: usize) -> Result<(), StoreError> {
     if found > max {
         return Err(StoreError::TooLarge { what, found: found as u64, max: max as u64 });
     }

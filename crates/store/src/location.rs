@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+#[cfg(feature = "postgres")]
+use crate::{AddressError, PostgresAccess, PostgresAddress, PostgresStore};
 use crate::{SqliteStore, Store, StoreError};
 
 /// Where a store is.
@@ -12,6 +14,9 @@ use crate::{SqliteStore, Store, StoreError};
 pub enum StoreLocation {
     /// A local folder with a SQLite file.
     Folder(PathBuf),
+    /// A database.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresAccess>),
 }
 
 /// Why a text is not a store's location.
@@ -26,6 +31,10 @@ pub enum LocationError {
         /// The text before `://`.
         scheme: String,
     },
+    /// The address of a database that cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Address(AddressError),
     /// A relative path, which would depend on the working directory.
     #[error("`{path}` is not an absolute path; expected the absolute path of a folder")]
     NotAbsolute {
@@ -35,10 +44,13 @@ pub enum LocationError {
 }
 
 impl StoreLocation {
-    /// Opens the store, and creates it if there is none.
+    /// Opens the store. Creates a file if there is none; a database has to be initialised before
+    /// (`PostgresStore::init`).
     pub fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
         match self {
             Self::Folder(folder) => Ok(Arc::new(SqliteStore::open(folder)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(access) => Ok(Arc::new(PostgresStore::open(access)?)),
         }
     }
 
@@ -48,6 +60,8 @@ impl StoreLocation {
             Self::Folder(folder) => {
                 Ok(SqliteStore::find(folder)?.map(|store| Arc::new(store) as _))
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(access) => Ok(Some(Arc::new(PostgresStore::open(access)?))),
         }
     }
 }
@@ -57,6 +71,11 @@ impl FromStr for StoreLocation {
 
     fn from_str(text: &str) -> Result<Self, LocationError> {
         if let Some((scheme, _)) = text.split_once("://") {
+            #[cfg(feature = "postgres")]
+            if matches!(scheme, "postgres" | "postgresql") {
+                let address = PostgresAddress::parse(text).map_err(LocationError::Address)?;
+                return Ok(Self::Postgres(Box::new(PostgresAccess::to(address))));
+            }
             return Err(LocationError::NotSupported { scheme: scheme.to_owned() });
         }
         let path = PathBuf::from(text);
@@ -67,11 +86,13 @@ impl FromStr for StoreLocation {
     }
 }
 
-/// The path of the file, for messages.
+/// For messages: the path of the file, or the kind of the database without its address.
 impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder) => write!(f, "{}", SqliteStore::file_in(folder).display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => f.write_str("postgres://…"),
         }
     }
 }
@@ -81,20 +102,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_location_is_an_absolute_path_and_an_address_is_not_supported() {
+    fn a_location_is_an_absolute_path_or_the_address_of_a_database() {
         let folder = StoreLocation::Folder("/state/hookwright".into());
         assert_eq!("/state/hookwright".parse(), Ok(folder.clone()));
         assert_eq!(folder.to_string(), "/state/hookwright/store.sqlite3");
         let refused = |text: &str| text.parse::<StoreLocation>().expect_err("refused").to_string();
         assert_eq!(
-            refused("postgres://me:secret@db.example.org/hookwright"),
-            "a store at an address `postgres://…` is not supported by this build; expected the absolute \
+            refused("mysql://me:secret@db.example.org/hookwright"),
+            "a store at an address `mysql://…` is not supported by this build; expected the absolute \
              path of a folder"
         );
         assert_eq!(
             refused("state"),
             "`state` is not an absolute path; expected the absolute path of a folder"
         );
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_database_is_named_without_its_address() {
+        let location: StoreLocation = "postgres://me@db.example.org/work".parse().expect("valid");
+        assert_eq!(location.to_string(), "postgres://…");
+        assert!(!format!("{location:?}").contains("db.example.org"));
+        let refused = "postgres://me:secret@db.example.org/work".parse::<StoreLocation>();
+        assert_eq!(refused, Err(LocationError::Address(AddressError::Password)));
     }
 
     #[test]

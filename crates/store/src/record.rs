@@ -20,6 +20,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Session,
+        Self::Wait,
+        Self::Task,
+        Self::Issue,
+        Self::Counter,
+        Self::SessionIssues,
+        Self::Project,
+    ];
+
     /// Its name in files and messages.
     #[must_use]
     pub fn word(self) -> &'static str {

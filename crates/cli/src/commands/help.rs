@@ -13,6 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Answer its questions", &["approvals", "approve", "reject", "serve"]),
     ("Put hooks inside an agent", &["trust", "hook", "doctor"]),
     ("Move from another system", &["import", "config"]),
+    ("Share sessions between machines", &["store"]),
     ("Get help", &["help", "completions"]),
 ];
 
@@ -68,6 +69,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("approve", &["hookwright approve a1b2"]),
     ("reject", &["hookwright reject a1b2"]),
     ("serve", &["hookwright serve"]),
+    ("store", &["hookwright store check"]),
+    ("store init", &["hookwright store init"]),
+    ("store upgrade", &["hookwright store upgrade"]),
+    ("store check", &["hookwright store check"]),
+    ("store move", &["hookwright store move"]),
     ("trust", &["hookwright trust"]),
     ("hook", &["hookwright hook claude"]),
     ("doctor", &["hookwright doctor", "hookwright doctor --probe codex"]),

@@ -52,7 +52,7 @@ use crate::screen::Screen;
 use crate::start_environment::CommandStarter;
 use crate::unasked::{self, Asker, Unasked};
 use crate::user_folders::UserFolders;
-use crate::{probe, span, state};
+use crate::{probe, span, state, store_settings};
 
 /// Run your hooks inside an agent; the agent's settings call this
 ///
@@ -111,6 +111,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     // command of another one, so the marks of all of them count.
     let starter = CommandStarter::find(&hosts::marks());
     UserFolders::decide(UserFolders::of_starter(&starter));
+    store_settings::ignore_variable();
     let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
     if switched_off(starter.variable(SWITCH)) {
         screen.talk(&format!("hooks are switched off ({SWITCH}=0)\n"));

@@ -1,7 +1,7 @@
 //! What a person can do about the store and about the folders of sessions.
 
 use hookwright_pipeline::folder::FolderError;
-use hookwright_store::StoreError;
+use hookwright_store::{StoreError, StoreLocation};
 
 use super::Message;
 use crate::state;
@@ -29,11 +29,54 @@ pub(super) fn of_folder(error: &FolderError) -> &'static str {
     }
 }
 
+/// Whether the user's store is a database.
+fn is_database() -> bool {
+    matches!(state::location(), Ok(StoreLocation::Postgres(_)))
+}
+
+/// A command for databases needs one.
+pub(super) fn no_database() -> Message {
+    Message {
+        heading: "the store is a file on this machine, expected a database".into(),
+        place: None,
+        help: "write `store: postgres://USER@HOST/DATABASE` into ~/.config/hookwright/store.yaml"
+            .into(),
+    }
+}
+
+/// There is no file to move sessions from.
+pub(super) fn nothing_to_move() -> Message {
+    Message {
+        heading: "there is no store on this machine, so there is nothing to move".into(),
+        place: state::folder().ok().map(|folder| StoreLocation::Folder(folder).to_string()),
+        help: "begin a session: `hookwright run FILE`".into(),
+    }
+}
+
 /// What a person can do about the store.
 pub(super) fn of_store(error: &StoreError) -> Message {
     let help = match error {
+        StoreError::Newer { .. } if is_database() => "use the newer hookwright on this machine too",
         StoreError::Newer { .. } => {
             "use the newer hookwright, or set XDG_STATE_HOME to another folder"
+        }
+        StoreError::Older { .. } => "upgrade it: `hookwright store upgrade`",
+        StoreError::NoSchema => "initialise it: `hookwright store init`",
+        StoreError::Away { .. } => {
+            "check that the database runs and the network reaches it, then try again; a session that \
+             was cut off continues with `hookwright resume`"
+        }
+        StoreError::Denied { .. } => {
+            "check user, password and rights; docs/machines.md has the statements for the database"
+        }
+        StoreError::Untrusted { .. } => {
+            "check the server's certificate; name its authority with `root_certificate: FILE` in \
+             store.yaml"
+        }
+        StoreError::NotPostgres => "check host and port of the address",
+        StoreError::ServerTooOld { .. } => "upgrade the server",
+        StoreError::NotWritable { .. } if is_database() => {
+            "name the primary server in the address, not a standby"
         }
         StoreError::Damaged { .. } => {
             "nothing was changed; move the file to begin a new store, or restore it from a backup"
@@ -48,6 +91,7 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         }
         StoreError::RecordConflict { .. } => "another process changed it; try again",
         StoreError::TooLarge { .. } => "make hooks and agents print less",
+        StoreError::Io { .. } if is_database() => "run `hookwright store check`",
         StoreError::Io { .. } => "check the disk, then resume: `hookwright resume`",
     };
     let heading = state::location().map_or_else(|_| error.to_string(), |at| error.at(&at));

@@ -82,6 +82,7 @@ mod session_outcomes;
 mod session_record;
 mod sessions;
 mod shared_queues;
+mod shared_store;
 mod shown_output;
 mod spawn;
 mod spawn_costs;

@@ -95,6 +95,7 @@ fn help_is_a_command_and_groups_commands_by_what_people_do() {
             "Answer its questions:",
             "Put hooks inside an agent:",
             "Move from another system:",
+            "Share sessions between machines:",
             "Get help:",
             "Options:"
         ]

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::steering::steers_interpreters;
-use super::{PREFIX, VARIABLES, Variables, is_ours};
+use super::{PREFIX, STORE_VARIABLE, VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::{GENERATED, PathReference};
 
@@ -25,9 +25,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The host's environment.
+    /// The host's environment, without [`STORE_VARIABLE`].
     pub fn new(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let all: BTreeMap<OsString, OsString> = all.into_iter().collect();
+        let mut all: BTreeMap<OsString, OsString> = all.into_iter().collect();
+        all.remove(OsStr::new(STORE_VARIABLE));
         let for_agents: Arc<[(OsString, OsString)]> = all
             .iter()
             .filter(|(name, _)| !name.to_str().is_some_and(speaks_of_another_event))

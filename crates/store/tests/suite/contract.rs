@@ -1,4 +1,4 @@
-//! Rules that every store keeps. Each is a function of a store, and runs for both stores.
+//! Rules that every store keeps. Each is a function of a store, and runs for every store.
 
 mod claims;
 
@@ -10,7 +10,7 @@ use hookwright_store::{
 
 use crate::situation::{append, journal, key, put, texts, values};
 
-macro_rules! both_stores_keep {
+macro_rules! every_store_keeps {
     ($($rule:ident,)*) => {
         mod memory {
             $(#[test]
@@ -25,10 +25,25 @@ macro_rules! both_stores_keep {
                 super::$rule(&crate::situation::Situation::new().store);
             })*
         }
+
+        mod postgres {
+            $(#[test]
+            fn $rule() {
+                super::$rule(&crate::situation::postgres());
+            })*
+        }
+
+        /// Behind a pooler in transaction mode.
+        mod pooled {
+            $(#[test]
+            fn $rule() {
+                super::$rule(&crate::situation::pooled());
+            })*
+        }
     };
 }
 
-both_stores_keep! {
+every_store_keeps! {
     a_journal_keeps_its_entries_in_order_and_numbers_them_from_1,
     journals_do_not_mix,
     an_append_after_another_number_conflicts_and_changes_nothing,

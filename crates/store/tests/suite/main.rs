@@ -10,6 +10,7 @@ mod crashes;
 mod damage;
 #[cfg(target_os = "linux")]
 mod durability;
+mod postgres;
 mod processes;
 mod projects;
 mod queues;
@@ -17,4 +18,5 @@ mod reclaim;
 mod room;
 mod situation;
 mod tasks;
+mod transfer;
 mod waits;

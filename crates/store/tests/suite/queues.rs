@@ -1,23 +1,21 @@
-//! Records in lanes, and the queue of tasks that uses them. Each rule runs for both stores.
+//! Records in lanes, and the queue of tasks that uses them. Each rule runs for every store.
 
 use std::sync::Arc;
 
 use hookwright_events::task::{TaskId, TaskState};
 use hookwright_store::{
     ClaimedTask, Commit, DeadLease, Expect, Expected, Filter, Heading, KeptTask, KeptTasks, Kind,
-    LaneKey, LaneMove, NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError,
-    TaskChange, TaskClaim, WatchedStore, headings,
+    LaneKey, LaneMove, NewTask, Put, Queued, Record, RecordKey, Store, StoreError, TaskChange,
+    TaskClaim, WatchedStore, headings,
 };
 
-use crate::situation::{key, put};
+use crate::situation::{for_every_store, key, put};
 
 const NOW: i64 = 1_000;
 const PROJECT: &str = "/projects/one";
 
-fn both(rule: impl Fn(Arc<dyn Store>)) {
-    rule(Arc::new(SqliteStore::in_memory().expect("memory")));
-    let folder = tempfile::tempdir().unwrap();
-    rule(Arc::new(SqliteStore::open(folder.path()).unwrap()));
+fn every(rule: impl Fn(Arc<dyn Store>)) {
+    for_every_store(rule);
 }
 
 fn lane(lane: &str) -> LaneKey<'_> {
@@ -40,7 +38,7 @@ fn names(store: &dyn Store, name: &str, from_rank: i64, limit: usize) -> Vec<(i6
 
 #[test]
 fn a_lane_is_read_in_the_order_of_the_ranks_and_a_record_leaves_it_with_its_next_put() {
-    both(|store| {
+    every(|store| {
         write(&*store, vec![queued("a", "x/", 7), queued("b", "x/", -3), queued("c", "y/", 1)]);
         write(&*store, vec![queued("d", "x/", 7), put("e", Expected::Any, "no place")]);
         let of = |rank: i64, name: &str| (rank, name.to_owned());
@@ -62,7 +60,7 @@ fn a_lane_is_read_in_the_order_of_the_ranks_and_a_record_leaves_it_with_its_next
 
 #[test]
 fn lanes_are_found_by_name_and_counted_by_their_beginning() {
-    both(|store| {
+    every(|store| {
         let elsewhere = RecordKey { project: "/projects/two".into(), name: "z".into() };
         write(&*store, vec![queued("a", "by/a/", 1), queued("b", "by/b/", 1)]);
         write(&*store, vec![queued("c", "by/b/", 2), queued("d", "open/", 1)]);
@@ -80,7 +78,7 @@ fn lanes_are_found_by_name_and_counted_by_their_beginning() {
 
 #[test]
 fn a_put_moves_a_lane_and_a_commit_that_fails_moves_nothing() {
-    both(|store| {
+    every(|store| {
         write(&*store, vec![queued("a", "x/", 2), queued("b", "x/", 1), queued("c", "y/", 3)]);
         let before = store.get(Kind::Session, &key("a")).unwrap();
         let moves = Some(LaneMove { from: "x/".into(), to: "y/".into() });
@@ -100,7 +98,7 @@ fn a_put_moves_a_lane_and_a_commit_that_fails_moves_nothing() {
 
 #[test]
 fn a_commit_that_expects_another_version_of_a_record_changes_nothing() {
-    both(|store| {
+    every(|store| {
         write(&*store, vec![put("a", Expected::Any, "1")]);
         let version = store.get(Kind::Session, &key("a")).unwrap().unwrap().version;
         let commit = |expected: Expected, name: &str| Commit {
@@ -121,7 +119,7 @@ fn a_commit_that_expects_another_version_of_a_record_changes_nothing() {
 
 #[test]
 fn headings_are_those_of_the_records_that_a_list_would_have() {
-    both(|store| {
+    every(|store| {
         for name in ["a1", "b1", "a2"] {
             write(&*store, vec![put(name, Expected::Any, "value")]);
         }
@@ -179,7 +177,7 @@ fn claimed_by(tasks: &KeptTasks, session: &str) -> Option<ClaimedTask> {
 
 #[test]
 fn claims_give_tasks_by_priority_and_number_once_what_they_wait_for_is_completed() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(store, PROJECT);
         add(&tasks, "1", 2, &[]);
         add(&tasks, "2", 1, &[]);
@@ -203,7 +201,7 @@ fn claims_give_tasks_by_priority_and_number_once_what_they_wait_for_is_completed
 
 #[test]
 fn a_claim_takes_what_a_dead_session_left_unless_a_process_resumes_that_session() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(Arc::clone(&store), PROJECT);
         add(&tasks, "1", 2, &[]);
         claim(&tasks, 1, "dead-fox");
@@ -226,7 +224,7 @@ fn a_claim_takes_what_a_dead_session_left_unless_a_process_resumes_that_session(
 
 #[test]
 fn the_next_task_is_the_first_by_priority_and_number_that_waits_for_no_other() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(store, PROJECT);
         add(&tasks, "1", 2, &[]);
         add(&tasks, "2", 1, &[]);
@@ -243,7 +241,7 @@ fn the_next_task_is_the_first_by_priority_and_number_that_waits_for_no_other() {
 
 #[test]
 fn a_task_waits_again_when_what_it_waits_for_changes() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(store, PROJECT);
         add(&tasks, "1", 2, &[]);
         add(&tasks, "2", 0, &[1]);
@@ -273,7 +271,7 @@ fn a_task_waits_again_when_what_it_waits_for_changes() {
 
 #[test]
 fn a_task_in_progress_comes_next_only_if_its_session_is_over() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(store, PROJECT);
         for content in ["1", "2", "3", "4"] {
             add(&tasks, content, 2, &[]);
@@ -295,7 +293,7 @@ fn a_task_in_progress_comes_next_only_if_its_session_is_over() {
 
 #[test]
 fn tasks_that_wait_are_counted_as_open() {
-    both(|store| {
+    every(|store| {
         let tasks = KeptTasks::new(store, PROJECT);
         add(&tasks, "1", 2, &[]);
         add(&tasks, "2", 2, &[1]);
@@ -322,7 +320,7 @@ fn many(tasks: &KeptTasks, count: u64, change: impl Fn(&mut KeptTask)) {
 
 #[test]
 fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
-    both(|store| {
+    every(|store| {
         let read = |project: &str, count: u64, change: &dyn Fn(&mut KeptTask)| {
             let watched = Arc::new(WatchedStore::new(Arc::clone(&store)));
             let tasks = KeptTasks::new(Arc::clone(&watched) as Arc<dyn Store>, project);
@@ -370,7 +368,7 @@ fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
 
 #[test]
 fn a_task_that_is_moved_out_of_the_way_while_its_reason_to_wait_ends_is_not_lost() {
-    both(|store| {
+    every(|store| {
         let plain = KeptTasks::new(Arc::clone(&store), PROJECT);
         add(&plain, "1", 2, &[]);
         add(&plain, "2", 0, &[1]);

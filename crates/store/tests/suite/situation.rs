@@ -1,7 +1,11 @@
 //! The setup that most tests share.
 
+use std::sync::{Arc, OnceLock};
+
+use hookwright_postgres_server::Cluster;
 use hookwright_store::{
-    Append, Commit, Entry, Expected, JournalKey, Kind, Put, RecordKey, SqliteStore, Store, entries,
+    Append, Commit, Entry, Expected, JournalKey, Kind, PostgresAccess, PostgresAddress,
+    PostgresStore, Put, RecordKey, SqliteStore, Store, entries,
 };
 use tempfile::TempDir;
 
@@ -17,6 +21,44 @@ impl Situation {
         let store = SqliteStore::open(folder.path()).expect("a new store");
         Self { folder, store }
     }
+}
+
+/// Runs a rule for every store: in memory, in a file, and in a database.
+pub(crate) fn for_every_store(rule: impl Fn(Arc<dyn Store>)) {
+    rule(Arc::new(SqliteStore::in_memory().expect("memory")));
+    let Situation { folder: _folder, store } = Situation::new();
+    rule(Arc::new(store));
+    rule(Arc::new(postgres()));
+}
+
+/// A new database with an empty store.
+pub(crate) fn database() -> String {
+    static TEMPLATE: OnceLock<()> = OnceLock::new();
+    let cluster = Cluster::shared();
+    TEMPLATE.get_or_init(|| {
+        cluster.create_named("prepared");
+        PostgresStore::init(&access(&cluster.address("prepared"))).expect("a new schema");
+    });
+    cluster.create_database("prepared")
+}
+
+/// Access to an address that needs no password.
+pub(crate) fn access(address: &str) -> PostgresAccess {
+    PostgresAccess::to(PostgresAddress::parse(address).expect("an address"))
+}
+
+/// A store in a new database.
+pub(crate) fn postgres() -> PostgresStore {
+    let address = Cluster::shared().address(&database());
+    PostgresStore::open(&access(&address)).expect("a store")
+}
+
+/// A store in a new database, behind a pooler in transaction mode.
+pub(crate) fn pooled() -> PostgresStore {
+    let cluster = Cluster::shared();
+    let port = format!(":{}/", cluster.pooler_port());
+    let address = cluster.address(&database()).replace(&format!(":{}/", cluster.port()), &port);
+    PostgresStore::open(&access(&address)).expect("a store")
 }
 
 pub(crate) fn journal(session: &str) -> JournalKey {

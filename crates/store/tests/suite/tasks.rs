@@ -8,13 +8,12 @@ use hookwright_store::{
     limits,
 };
 
+use crate::situation::for_every_store;
+
 const NOW: i64 = 1_000;
 
-fn both(rule: impl Fn(KeptTasks)) {
-    rule(KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/projects/one"));
-    let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    rule(KeptTasks::new(store, "/projects/one"));
+fn every(rule: impl Fn(KeptTasks)) {
+    for_every_store(|store| rule(KeptTasks::new(store, "/projects/one")));
 }
 
 fn add(tasks: &KeptTasks, content: &str) -> TaskId {
@@ -42,7 +41,7 @@ fn state(state: TaskState) -> TaskChange {
 
 #[test]
 fn a_task_is_kept_whole_and_found_by_what_people_type() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "write the parser");
         let new = NewTask {
             priority: 0,
@@ -80,7 +79,7 @@ fn numbers_count_per_project() {
 
 #[test]
 fn an_unfinished_task_with_the_same_text_is_not_added_again() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "say \"hi\"");
         let again = |content: &str| tasks.add(&NewTask::new(content), NOW);
         for found in TaskState::UNFINISHED {
@@ -106,7 +105,7 @@ fn an_unfinished_task_with_the_same_text_is_not_added_again() {
 
 #[test]
 fn the_next_task_is_ready_urgent_and_old_in_this_order() {
-    both(|tasks| {
+    every(|tasks| {
         assert_eq!(next(&tasks), None);
         add(&tasks, "usual, older");
         add(&tasks, "usual, younger");
@@ -124,7 +123,7 @@ fn the_next_task_is_ready_urgent_and_old_in_this_order() {
 
 #[test]
 fn a_task_waits_for_what_is_not_completed_however_that_ended() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "first");
         tasks.add(&after("second", &["1"]), NOW).unwrap();
         for unfinished in [TaskState::InProgress, TaskState::Blocked, TaskState::Cancelled] {
@@ -138,7 +137,7 @@ fn a_task_waits_for_what_is_not_completed_however_that_ended() {
 
 #[test]
 fn a_list_has_the_states_asked_for_in_order_and_knows_what_each_waits_for() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "a");
         add(&tasks, "b");
         tasks.add(&NewTask { priority: 1, ..after("c", &["1", "2"]) }, NOW).unwrap();
@@ -169,7 +168,7 @@ fn a_list_that_is_longer_than_a_page_is_whole() {
 
 #[test]
 fn a_circle_is_refused_and_named_from_its_beginning_to_its_end() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "a");
         tasks.add(&after("b", &["1"]), NOW).unwrap();
         tasks.add(&after("c", &["2", "1"]), NOW).unwrap();
@@ -189,7 +188,7 @@ fn a_circle_is_refused_and_named_from_its_beginning_to_its_end() {
 
 #[test]
 fn an_unknown_id_is_named_with_the_nearest_one() {
-    both(|tasks| {
+    every(|tasks| {
         let unknown = |id: &str, nearest: Option<u64>| {
             let id = id.to_owned();
             TaskError::Unknown { id, nearest: nearest.map(TaskId) }
@@ -206,7 +205,7 @@ fn an_unknown_id_is_named_with_the_nearest_one() {
 
 #[test]
 fn what_is_no_task_is_refused() {
-    both(|tasks| {
+    every(|tasks| {
         let refused = |new: NewTask| tasks.add(&new, NOW).unwrap_err().to_string();
         assert_eq!(refused(NewTask::new(" \n")), "the task has no text");
         let long = "x".repeat(limits::TASK_CONTENT_BYTES_MAX + 1);
@@ -228,7 +227,7 @@ fn what_is_no_task_is_refused() {
 
 #[test]
 fn a_change_touches_only_what_it_names() {
-    both(|tasks| {
+    every(|tasks| {
         let first = tasks.add(&NewTask { priority: 1, ..NewTask::new("a") }, NOW).unwrap();
         assert_eq!(tasks.update(TaskId(1), &TaskChange::default(), 9_000).unwrap(), first);
         let change = TaskChange { content: Some("A".into()), ..TaskChange::default() };
@@ -247,7 +246,7 @@ fn claim(tasks: &KeptTasks, session: &str, now_ms: i64) -> Option<KeptTask> {
 
 #[test]
 fn one_session_works_on_a_task() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "a");
         let claimed = claim(&tasks, "calm-fox", 2_000).expect("no other session wanted it");
         assert_eq!(claimed.task.state, TaskState::InProgress);
@@ -264,7 +263,7 @@ fn one_session_works_on_a_task() {
 
 #[test]
 fn a_task_is_taken_over_only_as_it_was_read() {
-    both(|tasks| {
+    every(|tasks| {
         add(&tasks, "a");
         claim(&tasks, "calm-fox", 2_000).unwrap();
         let read = tasks.get("1").unwrap();

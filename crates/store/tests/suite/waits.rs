@@ -9,6 +9,7 @@ use hookwright_store::{
 use serde_json::{Value, json};
 
 use crate::actor::{self, Actor, listen, tell};
+use crate::situation::for_every_store;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -52,21 +53,13 @@ fn decision(action: &str, by: &str, at_ms: i64) -> PersonsDecision {
     }
 }
 
-fn both(rule: impl Fn(KeptWaits)) {
-    rule(KeptWaits::new(
-        Arc::new(SqliteStore::in_memory().expect("memory")),
-        Arc::new(AllButOneLive::default()),
-    ));
-    let folder = tempfile::tempdir().unwrap();
-    rule(KeptWaits::new(
-        Arc::new(SqliteStore::open(folder.path()).unwrap()),
-        Arc::new(AllButOneLive::default()),
-    ));
+fn every(rule: impl Fn(KeptWaits)) {
+    for_every_store(|store| rule(KeptWaits::new(store, Arc::new(AllButOneLive::default()))));
 }
 
 #[test]
 fn a_wait_is_kept_whole_and_found_again_instead_of_being_made_twice() {
-    both(|waits| {
+    every(|waits| {
         assert_eq!(waits.get("k7", 2_000).unwrap(), None);
         assert_eq!(waits.open(&wait("k7")).unwrap(), Opened::New);
         assert_eq!(waits.get("k7", 2_000).unwrap(), Some(wait("k7")));
@@ -92,7 +85,7 @@ fn opening_and_deciding_are_on_the_disk_when_they_return() {
 
 #[test]
 fn the_first_decision_counts_and_the_second_is_told_of_it() {
-    both(|waits| {
+    every(|waits| {
         waits.open(&wait("k7")).unwrap();
         let first = decision("approve", "ann", 3_000);
         let decided = Wait { state: WaitState::Decided(first.clone()), ..wait("k7") };
@@ -112,7 +105,7 @@ fn the_first_decision_counts_and_the_second_is_told_of_it() {
 
 #[test]
 fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so() {
-    both(|waits| {
+    every(|waits| {
         waits.open(&wait("late")).unwrap();
         waits.open(&wait("just")).unwrap();
         let in_time = decision("approve", "ann", 8_999);
@@ -164,7 +157,7 @@ fn a_wait_that_cannot_be_adopted_is_abandoned_with_its_keeper() {
 
 #[test]
 fn abandoning_leaves_a_decision_as_it_is() {
-    both(|waits| {
+    every(|waits| {
         waits.open(&wait("k7")).unwrap();
         let first = decision("approve", "ann", 3_000);
         waits.decide("k7", &first).unwrap();
@@ -175,7 +168,7 @@ fn abandoning_leaves_a_decision_as_it_is() {
 
 #[test]
 fn what_ended_long_ago_is_forgotten_as_new_ones_come() {
-    both(|waits| {
+    every(|waits| {
         waits.open(&wait("old")).unwrap();
         let since_ms = 61 * DAY_MS;
         waits.open(&Wait { since_ms, until_ms: since_ms + 1, ..wait("young") }).unwrap();
@@ -213,7 +206,7 @@ fn what_is_no_wait_of_ours_is_named() {
 
 #[test]
 fn of_many_threads_that_decide_at_once_exactly_one_counts() {
-    both(|waits| {
+    every(|waits| {
         for round in 0..20 {
             let id = format!("w{round}");
             waits.open(&wait(&id)).unwrap();

@@ -1,0 +1,63 @@
+//! [`Keeper`]: the process that starts the servers and ends them when this one has ended, even if
+//! it is killed. It learns that from the end of its standard input.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+
+/// The process, and its folder.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) folder: PathBuf,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Keeper {
+    /// Starts it with Postgres' programs in this folder.
+    pub(crate) fn start(programs: &Path) -> Self {
+        let folder = tempfile::Builder::new().prefix("hookwright-postgres-").tempdir();
+        // The keeper deletes it.
+        let folder = folder.expect("a temporary folder").keep();
+        let mut command = Command::new("setsid");
+        command.arg("sh").arg("-c").arg(include_str!("keeper.sh")).arg("keeper");
+        command.arg(programs).arg(&folder).current_dir("/");
+        if let Some((user, group)) = other_user() {
+            chown(&folder, Some(user), Some(group)).expect("root may give folders away");
+            command.uid(user).gid(group);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("tests need `setsid`, of the package `util-linux`");
+        let commands = child.stdin.take().expect("a pipe");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { folder, commands, answers }
+    }
+
+    /// Sends a command and waits until it is done. `false` if it has failed.
+    pub(crate) fn tell(&mut self, command: &str) -> bool {
+        writeln!(self.commands, "{command}").expect("the keeper runs");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("the keeper answers");
+        answer == "done\n"
+    }
+
+    /// What its programs have printed.
+    pub(crate) fn log(&self) -> String {
+        let read = |name| std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        format!("{}\n{}", read("keeper.log"), read("log"))
+    }
+}
+
+/// The user that runs the server if this process is root, since Postgres refuses root.
+fn other_user() -> Option<(u32, u32)> {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of = |name: &str| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut ids = line.split(':').skip(2).map(|id| id.parse().ok());
+        Some((ids.next()??, ids.next()??))
+    };
+    is_root.then(|| of("postgres").or_else(|| of("nobody")).expect("a user who is not root"))
+}

@@ -1,0 +1,89 @@
+# Starts and stops the server and the pooler, as it is told on standard input. At the end of the
+# input, which comes whenever and however the tests end, it ends both and deletes the folder.
+#
+# Arguments: the folder of Postgres' programs, the folder of the cluster.
+
+programs=$1
+folder=$2
+pooler=
+# Control-C in a terminal is for the tests.
+trap '' INT HUP
+
+answer() {
+    if "$@" >>"$folder/keeper.log" 2>&1; then echo done; else echo failed; fi
+}
+
+create() {
+    cd "$folder" || return
+    "$programs/initdb" --pgdata=data --username=owner --auth=trust --encoding=UTF8 --no-locale \
+        --no-sync || return
+    # A certificate that is its own authority, and of no other name than `localhost`.
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
+        -keyout data/server.key -out data/server.crt || return
+    chmod 0600 data/server.key
+    # The owner needs no password, everyone else does.
+    cat >data/pg_hba.conf <<END
+local all owner trust
+host all owner 127.0.0.1/32 trust
+host all all 127.0.0.1/32 scram-sha-256
+END
+    cat >>data/postgresql.conf <<END
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '$folder'
+max_connections = 200
+shared_buffers = 32MB
+fsync = on
+ssl = on
+max_wal_size = 4GB
+END
+}
+
+start() {
+    "$programs/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait --timeout=60 \
+        --options="-p $1" start
+}
+
+stop() {
+    "$programs/pg_ctl" --pgdata="$folder/data" --mode="$1" --wait --timeout=60 stop
+}
+
+# As a crash of the machine's power would, but for what the disk already has.
+crash() {
+    server=$(head -n 1 "$folder/data/postmaster.pid")
+    for child in $(cat "/proc/$server/task/$server/children"); do kill -9 "$child"; done
+    kill -9 "$server"
+    while kill -0 "$server"; do sleep 0.01; done
+}
+
+start_pooler() {
+    cat >"$folder/pooler.ini" <<END
+[databases]
+* = host=127.0.0.1 port=$1 user=owner
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $2
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 500
+logfile = $folder/pooler.log
+END
+    pgbouncer --quiet "$folder/pooler.ini" </dev/null >/dev/null &
+    pooler=$!
+}
+
+while read -r command first second; do
+    case $command in
+    create) answer create ;;
+    start) answer start "$first" ;;
+    stop) answer stop "$first" ;;
+    crash) answer crash ;;
+    pooler) answer start_pooler "$first" "$second" ;;
+    esac
+done
+[ -z "$pooler" ] || kill -9 "$pooler"
+stop immediate >/dev/null 2>&1
+cd /
+rm -rf "$folder"

@@ -1,0 +1,198 @@
+//! [`Relay`]: a network between a client and a server that a test can close, stop and delay.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Passes connections on to a port of this machine.
+#[derive(Debug)]
+pub struct Relay {
+    port: u16,
+    network: Arc<Network>,
+}
+
+#[derive(Debug)]
+struct Network {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// How often a client spoke after the server had, or first.
+    round_trips: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// New connections are closed.
+    is_closed: bool,
+    /// What clients send is held back.
+    holds_requests: bool,
+    /// What the server sends is held back.
+    holds_answers: bool,
+    /// How long each message from a client takes longer.
+    delay: Duration,
+    /// The connections that are open.
+    open: Vec<(TcpStream, TcpStream)>,
+    /// How many messages are held back.
+    held: usize,
+}
+
+impl Relay {
+    /// A relay to this port.
+    #[must_use]
+    pub fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let network = Arc::new(Network { state, changed, round_trips: AtomicU64::new(0) });
+        let shared = Arc::clone(&network);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // A connection that fails is one that a client has lost.
+                let _ = shared.connect(client, server);
+            }
+        });
+        Self { port, network }
+    }
+
+    /// Where clients connect, at 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address of a database through this relay, for the superuser.
+    #[must_use]
+    pub fn address(&self, database: &str) -> String {
+        crate::cluster::address(self.port, crate::OWNER, database)
+    }
+
+    /// How many round trips there were.
+    #[must_use]
+    pub fn round_trips(&self) -> u64 {
+        self.network.round_trips.load(Ordering::SeqCst)
+    }
+
+    /// Cuts all connections and refuses new ones.
+    pub fn close(&self) {
+        let mut state = self.network.state();
+        state.is_closed = true;
+        state.cut();
+    }
+
+    /// Admits connections again.
+    pub fn open(&self) {
+        self.network.state().is_closed = false;
+    }
+
+    /// Cuts all connections. Requests that are held back still arrive once they are released.
+    pub fn cut(&self) {
+        self.network.state().cut();
+    }
+
+    /// Holds back what clients send from now on.
+    pub fn hold_requests(&self) {
+        self.network.state().holds_requests = true;
+    }
+
+    /// Holds back what the server answers from now on.
+    pub fn hold_answers(&self) {
+        self.network.state().holds_answers = true;
+    }
+
+    /// Passes everything on again, also what was held back.
+    pub fn release(&self) {
+        let mut state = self.network.state();
+        state.holds_requests = false;
+        state.holds_answers = false;
+        drop(state);
+        self.network.changed.notify_all();
+    }
+
+    /// Delays every message of a client by this long.
+    pub fn delay(&self, delay: Duration) {
+        self.network.state().delay = delay;
+    }
+
+    /// Waits until this many messages are held back.
+    pub fn wait_until_held(&self, count: usize) {
+        let mut state = self.network.state();
+        while state.held < count {
+            state = self.network.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl State {
+    fn cut(&mut self) {
+        for (client, _) in self.open.drain(..) {
+            // Only the client's side: what is on its way to the server arrives.
+            let _ = client.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Network {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connect(self: &Arc<Self>, client: TcpStream, server: u16) -> io::Result<()> {
+        if self.state().is_closed {
+            return client.shutdown(Shutdown::Both);
+        }
+        let server = TcpStream::connect(("127.0.0.1", server))?;
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let server_spoke = Arc::new(AtomicBool::new(true));
+        self.state().open.push((client.try_clone()?, server.try_clone()?));
+        let requests = (client.try_clone()?, server.try_clone()?, Arc::clone(&server_spoke));
+        let network = Arc::clone(self);
+        thread::spawn(move || {
+            let (from, to, server_spoke) = requests;
+            network.pass(from, to, |network| {
+                if server_spoke.swap(false, Ordering::SeqCst) {
+                    network.round_trips.fetch_add(1, Ordering::SeqCst);
+                }
+                let delay = network.state().delay;
+                thread::sleep(delay);
+                network.wait_while(|state| state.holds_requests);
+            });
+        });
+        let network = Arc::clone(self);
+        thread::spawn(move || {
+            network.pass(server, client, |network| {
+                server_spoke.store(true, Ordering::SeqCst);
+                network.wait_while(|state| state.holds_answers);
+            });
+        });
+        Ok(())
+    }
+
+    /// Passes one direction on until it ends.
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, before: impl Fn(&Self)) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            before(self);
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = from.shutdown(Shutdown::Read);
+        let _ = to.shutdown(Shutdown::Write);
+    }
+
+    fn wait_while(&self, is_held: impl Fn(&State) -> bool) {
+        let mut state = self.state();
+        if !is_held(&state) {
+            return;
+        }
+        state.held += 1;
+        self.changed.notify_all();
+        while is_held(&state) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.held -= 1;
+    }
+}
