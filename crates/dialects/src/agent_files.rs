@@ -198,12 +198,14 @@ impl AgentFileReader<'_> {
         let fields = notes.map(group, "a map with `hooks` or `command`");
         let Some(fields) = fields else { return self.leave_out(notes) };
         let matcher = match field(fields, "matcher").map(|field| &field.value) {
-            None => Ok(None),
-            Some(Node { raw: Raw::Text(text), .. }) => Ok(matcher(text)),
-            Some(other) => Err(notes.wrong_kind(other, "a name, `A|B` or a regular expression")),
+            None => None,
+            Some(Node { raw: Raw::Text(text), .. }) => matcher(text),
+            // Without its matcher, a hook would run at every call.
+            Some(other) => {
+                notes.wrong_kind(other, "a name, `A|B` or a regular expression");
+                return self.leave_out(notes);
+            }
         };
-        // Without its matcher, a hook would run at every call.
-        let Ok(matcher) = matcher else { return self.leave_out(notes) };
         let commands = match field(fields, "hooks") {
             Some(list) => notes.list(&list.value, "a list of commands"),
             None => Some(std::slice::from_ref(group)),
