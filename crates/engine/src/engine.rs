@@ -226,7 +226,7 @@ impl Engine {
             past = hooks.iter().map(|hook| known.past_of_hook(hook)).collect();
         }
         // Most events match no hook. Then there is nothing to do.
-        if hooks.is_empty() && remembered == Remembered::default() && !self.needs_dispatch(&event) {
+        if hooks.is_empty() && !self.needs_dispatch(&event, &firing, &remembered) {
             return Fired::of_nothing(event);
         }
         let number = match &firing.past {
@@ -333,8 +333,16 @@ impl Engine {
     }
 
     /// Whether an event that matches no hook has to be dispatched anyway.
-    fn needs_dispatch(&self, event: &Event) -> bool {
-        self.shared.is_watched() || self.shared.hooks.broken_for(event).next().is_some()
+    fn needs_dispatch(&self, event: &Event, firing: &Firing, remembered: &Remembered) -> bool {
+        let Remembered { late_answers, stop_blocks, once: _, carried: _ } = remembered;
+        if !late_answers.is_empty() || *stop_blocks != StopBlocks::default() {
+            return true;
+        }
+        if self.shared.hooks.broken_for(event).next().is_some() {
+            return true;
+        }
+        let is_told = !firing.skips_unheard || !firing.with.is_empty() || firing.past.is_some();
+        is_told && self.shared.is_watched()
     }
 
     /// Adds the fields that every hook may rely on.

@@ -1,10 +1,10 @@
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use hookwright_engine::ports::memory::{InMemoryJournal, ManualClock};
-use hookwright_engine::ports::{Fire, Journal, Ports, Promise};
-use hookwright_engine::{Chain, Firing};
+use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryMemory, ManualClock};
+use hookwright_engine::ports::{Clock, Fire, Journal, Keepsake, Memory, Ports, Promise};
+use hookwright_engine::{Answer, Chain, Firing};
 use hookwright_events::{FiringEvent, RunEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 
@@ -71,6 +71,44 @@ async fn a_firing_without_hooks_is_not_recorded_if_its_host_wants_that() {
     assert_eq!(recorded("read", true).await, 0);
     // A hook that is woken is recorded, as always.
     assert!(recorded("bash", true).await > 2);
+}
+
+/// Counts how often it is read.
+#[derive(Default)]
+struct ReadClock(AtomicUsize);
+
+impl Clock for ReadClock {
+    fn now(&self) -> String {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        "2026-01-02T03:04:05Z".to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_firing_without_hooks_is_not_even_begun_if_nothing_waits_to_be_told() {
+    let (clock, memory) = (Arc::new(ReadClock::default()), Arc::new(InMemoryMemory::default()));
+    let ports = Ports {
+        journal: Arc::new(InMemoryJournal::default()),
+        memory: Arc::clone(&memory) as _,
+        clock: Arc::clone(&clock) as _,
+        ..Ports::default()
+    };
+    let host = Host::with("hooks: {tool:pre_execute:bash: [{command: 'true'}]}", ports, &[]);
+    let contexts = async |tool: &str| {
+        let firing = Firing { session: Some("s".into()), skips_unheard: true, ..Firing::default() };
+        let fired =
+            host.engine.fire(event("tool:pre_execute", json!({ "tool_name": tool })), firing);
+        fired.await.decision.additional_context
+    };
+    // From here on the session remembers how its last hook ended.
+    contexts("bash").await;
+    let reads = clock.0.load(Ordering::Relaxed);
+    assert!(reads > 0);
+    contexts("read").await;
+    assert_eq!(clock.0.load(Ordering::Relaxed), reads, "the event gets no timestamp");
+    let answer = Answer { additional_context: vec!["late".into()], ..Answer::default() };
+    memory.keep("s", Keepsake::LateAnswer { answer: Box::new(answer) }).await;
+    assert_eq!(contexts("read").await, ["late"]);
 }
 
 struct FullDisk;
