@@ -91,18 +91,19 @@ pub(crate) struct Workplace {
 
 impl Workplace {
     fn new(how: AgentUse, binary: &Path) -> Self {
-        let ground = Ground::new(match how {
-            AgentUse::Alone => &[("hookwright.yaml", ALONE)],
-            AgentUse::InLoop => &[("loop.yaml", IN_LOOP)],
-        });
+        let ground = Ground::new(&[]);
         fs::write(ground.outside().join("mcp-server"), MCP_SERVER).expect("written");
-        let hooks = HOOKS.replace("@OUTSIDE@", &ground.outside().to_string_lossy());
-        let file = ground.project().join(match how {
-            AgentUse::Alone => "hookwright.yaml",
-            AgentUse::InLoop => "loop.yaml",
-        });
-        let text = fs::read_to_string(&file).expect("read");
-        fs::write(&file, text + &hooks).expect("written");
+        let outside = ground.outside();
+        let placed = |text: &str| text.replace("@OUTSIDE@", &outside.to_string_lossy());
+        let (file, text) = match how {
+            AgentUse::Alone => ("hookwright.yaml", [ALONE, SERVERS, HOOKS].concat()),
+            AgentUse::InLoop => ("loop.yaml", [IN_LOOP, HOOKS].concat()),
+        };
+        fs::write(ground.project().join(file), placed(&text)).expect("written");
+        if how == AgentUse::InLoop {
+            let servers = ground.project().join("hookwright.yaml");
+            fs::write(servers, placed(SERVERS)).expect("written");
+        }
         let script = script(how, &ground.outside().to_string_lossy());
         let script = ModelScript::parse(&script.to_string()).expect("a script");
         let server = ModelServer::start(ModelBehaviour::Script(script)).expect("a server");
@@ -202,7 +203,7 @@ fn text(text: &str) -> Value {
 }
 
 /// Calls one after the other and at once, one that a hook denies, one about which is asked, a subagent,
-/// and alone a tool of a server and a compaction.
+/// a tool of a server, and alone a compaction.
 fn script(how: AgentUse, outside: &str) -> Value {
     let bash = |name| bash(name, outside);
     let write = json!({ "type": "tool_use", "name": "write",
@@ -220,10 +221,9 @@ fn script(how: AgentUse, outside: &str) -> Value {
         json!({ "content": [write] }),
         json!({ "content": [task, bash("beside")], "usage": usage }),
     ];
+    let call = json!({ "type": "tool_use", "name": "mcp__files__echo", "input": { "text": "hi" } });
+    round.insert(2, json!({ "content": [call] }));
     if how == AgentUse::Alone {
-        let call =
-            json!({ "type": "tool_use", "name": "mcp__files__echo", "input": { "text": "hi" } });
-        round.insert(2, json!({ "content": [call] }));
         round.push(text("A summary of what was done."));
     }
     round.push(json!({ "content": [bash("last")] }));
@@ -237,6 +237,9 @@ fn script(how: AgentUse, outside: &str) -> Value {
 
 const ALONE: &str = "
 permissions: {allow: [bash, task, mcp__files__echo]}
+";
+
+const SERVERS: &str = "
 mcp_servers: {files: {command: bash, args: ['@OUTSIDE@/mcp-server', leaves-processes]}}
 ";
 
@@ -245,7 +248,7 @@ const MCP_SERVER: &str = include_str!("../../../agent/tests/mcp_server.sh");
 
 const IN_LOOP: &str = "
 name: campaign
-agent: {type: builtin, permissions: {allow: [bash, task]}}
+agent: {type: builtin, permissions: {allow: [bash, task, mcp__files__echo]}}
 prompt: Begin.
 termination: {type: fixed, iterations: 2}
 ";
