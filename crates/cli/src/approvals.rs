@@ -12,7 +12,7 @@ use hookwright_engine::nearest;
 use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
 use hookwright_events::wait::AnswerMeaning;
-use hookwright_pipeline::caller::{Asker, Caller};
+use hookwright_pipeline::caller::{AskingSession, Caller};
 use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
@@ -79,7 +79,7 @@ fn is_inside(wait: &Wait, origin: Origin) -> bool {
     let Ok(holder) = serde_json::from_str::<LeaseOwner>(&wait.keeper) else { return false };
     let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
     let (root, session) = (wait.project_root(), wait.session.as_deref());
-    let asker = Asker { holder: &holder, root, session, agents: &agents };
+    let asker = AskingSession { holder: &holder, root, session, agents: &agents };
     match origin {
         Origin::View | Origin::Elsewhere => false,
         Origin::Process(pid) => Caller::of(pid).is_inside(&asker),
@@ -180,7 +180,7 @@ fn say(
     let action = action.to_owned();
     let by = answerer::in_words(origin);
     let said = PersonsAnswer { action: action.clone(), message, by, origin, whole: None };
-    match approvals.say(id, said).map_err(failed)? {
+    match approvals.answer(id, said).map_err(failed)? {
         AnswerResult::Counts(wait) => {
             let is_attended = approvals.is_attended(&wait);
             Ok((wait, is_attended))

@@ -101,7 +101,7 @@ pub(crate) enum Failure {
     /// The trust file cannot be read or changed.
     Trust(TrustError),
     /// Some files are not trusted, and there is no terminal to ask on.
-    NobodyToAsk { places: Vec<PathBuf> },
+    NoTerminalToAsk { places: Vec<PathBuf> },
     /// `trust` was called inside a session or a hook.
     TrustFromInside,
     /// `--data` is not the data of an event.
@@ -171,7 +171,7 @@ impl Failure {
             | Failure::Edit(_)
             | Failure::Import(_)
             | Failure::Trust(_)
-            | Failure::NobodyToAsk { .. }
+            | Failure::NoTerminalToAsk { .. }
             | Failure::TrustFromInside
             | Failure::Work(_)
             | Failure::Project(_)
@@ -304,7 +304,7 @@ impl Failure {
             Failure::Edit(failure) => failure.message(),
             Failure::Import(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
-            Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
+            Failure::NoTerminalToAsk { places } => trust::no_terminal_to_ask(places),
             Failure::TrustFromInside => trust::from_inside(),
             Failure::Data(failure) => failure.message(),
             Failure::Test(failure) => failure.message(),

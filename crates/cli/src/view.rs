@@ -39,7 +39,7 @@ use painter::Painter;
 use terminal::Terminal;
 
 /// Answers a question: the wait's id, the word, and a message. Returns the result as one line.
-pub(crate) type Answering = Box<dyn Fn(&str, &str, Option<String>) -> String + Send>;
+pub(crate) type AnswerQuestion = Box<dyn Fn(&str, &str, Option<String>) -> String + Send>;
 
 /// The static data of a view.
 pub(crate) struct About {
@@ -48,7 +48,7 @@ pub(crate) struct About {
     /// Each stage, and its agent.
     pub(crate) stages: Vec<(String, String)>,
     pub(crate) gate: PauseGate,
-    pub(crate) answering: Answering,
+    pub(crate) answering: AnswerQuestion,
 }
 
 /// The view of a running session.

@@ -12,7 +12,7 @@ use hookwright_events::{
 use serde_json::Value;
 
 use crate::answer::{self, AnswerReading};
-use crate::policy::{At, Input, Meaning, Policy, Wire, WireReader};
+use crate::policy::{At, Meaning, Policy, Wire, WireInput, WireReader};
 use crate::variables::stdin_line;
 
 /// The policy of native hooks.
@@ -26,9 +26,9 @@ pub struct NativeWire;
 const BLOCK: i32 = 2;
 
 impl Wire for NativeWire {
-    fn input(&self, reader: &WireReader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> WireInput {
         let stdin = stdin_line(reader.event, &reader.hook.id, reader.attempt);
-        Input { stdin, variables: Vec::new() }
+        WireInput { stdin, variables: Vec::new() }
     }
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {

@@ -118,7 +118,7 @@ pub struct WireReader<'a> {
 
 /// The input of a hook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Input {
+pub struct WireInput {
     /// Standard input, or the body of a request.
     pub stdin: String,
     /// Environment variables besides those of all hooks. They obey the same limits.
@@ -137,7 +137,7 @@ pub enum VariableContent {
 /// A dialect's wire format: pure functions.
 pub trait Wire: fmt::Debug + Send + Sync {
     /// The input of a hook.
-    fn input(&self, reader: &WireReader<'_>) -> Input;
+    fn input(&self, reader: &WireReader<'_>) -> WireInput;
 
     /// The meaning of an outcome at this event.
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning;

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 for a test's server: reads one request, writes one [`Answer`].
+//! Just enough HTTP/1.1 for a test's server: reads one request, writes one [`ServerAnswer`].
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -41,7 +41,7 @@ impl ReceivedRequest {
 }
 
 /// A response.
-pub(crate) struct Answer {
+pub(crate) struct ServerAnswer {
     pub(crate) status: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) kind: String,
@@ -75,7 +75,7 @@ pub(crate) enum EventsEnd {
     Silence(usize),
 }
 
-impl Answer {
+impl ServerAnswer {
     pub(crate) fn json(body: &Value) -> Self {
         Self::whole("200 OK", Vec::new(), "application/json", body.to_string())
     }

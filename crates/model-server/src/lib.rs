@@ -30,7 +30,7 @@ pub use http::ReceivedRequest;
 pub use refusal::ModelRefusal;
 use serde_json::Value;
 
-use http::{Answer, SILENCE_MAX};
+use http::{SILENCE_MAX, ServerAnswer};
 use vendor::Vendor;
 
 /// Conversations kept for [`ModelServer::conversations`]. An agent that never ends would fill the memory.
@@ -235,9 +235,9 @@ fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Resul
     Ok(())
 }
 
-fn answer(request: &ReceivedRequest, state: &ServerState) -> Answer {
+fn answer(request: &ReceivedRequest, state: &ServerState) -> ServerAnswer {
     let Some(vendor) = Vendor::of_path(&request.path) else {
-        return Answer::json(&vendor::aside(&request.path));
+        return ServerAnswer::json(&vendor::aside(&request.path));
     };
     // A probe looks at conversations only.
     if !matches!(state.manner, ModelBehaviour::Conversations(_)) {

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::http::Answer;
+use crate::http::ServerAnswer;
 use crate::vendor::Vendor;
 
 /// Why a model does not answer.
@@ -31,13 +31,13 @@ pub enum ModelRefusal {
 }
 
 impl ModelRefusal {
-    pub(crate) fn answer(self, vendor: Vendor) -> Answer {
+    pub(crate) fn answer(self, vendor: Vendor) -> ServerAnswer {
         let (status, headers, body) = match vendor {
             Vendor::Messages => self.of_anthropic(),
             Vendor::Responses | Vendor::Chat => self.of_openai(),
             Vendor::Gemini => self.of_google(),
         };
-        Answer::whole(status, headers, "application/json", body.to_string())
+        ServerAnswer::whole(status, headers, "application/json", body.to_string())
     }
 
     fn of_anthropic(self) -> (&'static str, Vec<(&'static str, String)>, Value) {

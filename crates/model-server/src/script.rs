@@ -7,7 +7,7 @@ use hookwright_model_script::{
 };
 use serde_json::Value;
 
-use crate::http::{Answer, EventsEnd, ReceivedRequest, SentBody, SentEvents};
+use crate::http::{EventsEnd, ReceivedRequest, SentBody, SentEvents, ServerAnswer};
 use crate::vendor::Vendor;
 use crate::{chat, messages};
 
@@ -24,7 +24,7 @@ pub(crate) fn answer(
     request: &ReceivedRequest,
     script: &ModelScript,
     turns_used: &mut ScriptProgress,
-) -> Answer {
+) -> ServerAnswer {
     let protocol = match vendor {
         Vendor::Messages => ScriptProtocol::Messages,
         Vendor::Chat => ScriptProtocol::Chat,
@@ -41,7 +41,7 @@ pub(crate) fn answer(
         ScriptedTurn::Answer(answer) => protocol.streamed(&answer, number, &request.body),
         ScriptedTurn::Error(error) => protocol.refusal(&error),
         ScriptedTurn::Reply(ForeignReply { status, content_type, body }) => {
-            Answer::whole(&status_line(status), Vec::new(), &content_type, body)
+            ServerAnswer::whole(&status_line(status), Vec::new(), &content_type, body)
         }
     }
 }
@@ -54,19 +54,24 @@ impl ScriptProtocol {
         }
     }
 
-    fn refusal(self, error: &ScriptedError) -> Answer {
+    fn refusal(self, error: &ScriptedError) -> ServerAnswer {
         let retry_after = error.retry_after.iter();
         let headers = retry_after.map(|after| ("retry-after", after.clone())).collect();
         let body = match self {
             Self::Messages => error.body(),
             Self::Chat => chat::error_body(error),
         };
-        Answer::whole(&status_line(error.status), headers, "application/json", body.to_string())
+        ServerAnswer::whole(
+            &status_line(error.status),
+            headers,
+            "application/json",
+            body.to_string(),
+        )
     }
 
-    fn streamed(self, answer: &ScriptedAnswer, number: usize, request: &Value) -> Answer {
+    fn streamed(self, answer: &ScriptedAnswer, number: usize, request: &Value) -> ServerAnswer {
         if self == Self::Chat && answer.quirks.contains(&ServerQuirk::NoStream) {
-            return Answer::json(&chat::whole(answer, number, request));
+            return ServerAnswer::json(&chat::whole(answer, number, request));
         }
         let end = match answer.ending {
             Ending::Complete | Ending::Error(_) => EventsEnd::Complete,
@@ -78,7 +83,7 @@ impl ScriptProtocol {
             Self::Messages => messages::events(answer, number, request),
             Self::Chat => chat::events(answer, number, request),
         };
-        Answer {
+        ServerAnswer {
             status: status_line(200),
             headers: vec![("request-id", format!("req_{number}"))],
             kind: "text/event-stream; charset=utf-8".to_owned(),

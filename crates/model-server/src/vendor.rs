@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::ModelTurn;
-use crate::http::Answer;
+use crate::http::ServerAnswer;
 
 /// The API that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,19 +102,19 @@ impl Vendor {
         path: &str,
         request: &Value,
         tools: &[String],
-    ) -> Answer {
+    ) -> ServerAnswer {
         let number = self.turns_done(request);
         let call = match turn {
             ModelTurn::Text(_) => None,
-            ModelTurn::Bash(command) => Some(ModelCall::new(command, tools, number)),
+            ModelTurn::Bash(command) => Some(VendorCall::new(command, tools, number)),
             ModelTurn::Call { tool, input } => {
                 let id = format!("toolu_{number}");
-                Some(ModelCall { id, tool: tool.clone(), input: input.clone() })
+                Some(VendorCall { id, tool: tool.clone(), input: input.clone() })
             }
             // A string as input is a text; see `responses`.
             ModelTurn::TextCall { tool, input } => {
                 let id = format!("toolu_{number}");
-                Some(ModelCall { id, tool: tool.clone(), input: Value::from(&**input) })
+                Some(VendorCall { id, tool: tool.clone(), input: Value::from(&**input) })
             }
         };
         let text = match turn {
@@ -136,13 +136,13 @@ fn name_or_type(tool: &Value) -> &Value {
 }
 
 /// A tool call in the model's answer.
-struct ModelCall {
+struct VendorCall {
     id: String,
     tool: String,
     input: Value,
 }
 
-impl ModelCall {
+impl VendorCall {
     fn new(command: &str, tools: &[String], number: usize) -> Self {
         let known = SHELL_TOOLS.iter().find(|name| tools.iter().any(|tool| tool == *name));
         let tool = known.copied().unwrap_or("Bash").to_owned();
@@ -158,10 +158,10 @@ impl ModelCall {
 }
 
 /// Each turn has its own id, because Claude Code joins messages with the same id.
-fn messages(text: &str, call: Option<&ModelCall>, request: &Value, number: usize) -> Answer {
+fn messages(text: &str, call: Option<&VendorCall>, request: &Value, number: usize) -> ServerAnswer {
     let (block, stop_reason) = match call {
         None => (json!({ "type": "text", "text": text }), "end_turn"),
-        Some(ModelCall { id, tool, input }) => {
+        Some(VendorCall { id, tool, input }) => {
             (json!({ "type": "tool_use", "id": id, "name": tool, "input": input }), "tool_use")
         }
     };
@@ -172,9 +172,9 @@ fn messages(text: &str, call: Option<&ModelCall>, request: &Value, number: usize
         "usage": { "input_tokens": 10, "output_tokens": 10 },
     });
     if request["stream"] == json!(true) {
-        Answer::stream(streamed_message(message))
+        ServerAnswer::stream(streamed_message(message))
     } else {
-        Answer::json(&message)
+        ServerAnswer::json(&message)
     }
 }
 
@@ -204,17 +204,17 @@ fn streamed_message(mut message: Value) -> String {
     ])
 }
 
-fn responses(text: &str, call: Option<&ModelCall>) -> Answer {
+fn responses(text: &str, call: Option<&VendorCall>) -> ServerAnswer {
     let item = match call {
         None => json!({
             "type": "message", "id": "msg_script", "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
-        Some(ModelCall { id, tool, input: Value::String(text) }) => json!({
+        Some(VendorCall { id, tool, input: Value::String(text) }) => json!({
             "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": id, "name": tool,
             "input": text, "status": "completed",
         }),
-        Some(ModelCall { id, tool, input }) => {
+        Some(VendorCall { id, tool, input }) => {
             let mut item = json!({
                 "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": tool,
                 "arguments": input.to_string(), "status": "completed",
@@ -231,7 +231,7 @@ fn responses(text: &str, call: Option<&ModelCall>) -> Answer {
         "output_tokens": 20, "output_tokens_details": { "reasoning_tokens": 0 },
         "total_tokens": 1020,
     });
-    Answer::stream(named_events(&[
+    ServerAnswer::stream(named_events(&[
         json!({ "type": "response.created", "response": { "id": "resp_script" } }),
         json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
         json!({ "type": "response.completed",
@@ -240,7 +240,7 @@ fn responses(text: &str, call: Option<&ModelCall>) -> Answer {
     ]))
 }
 
-fn chat(text: &str, call: Option<&ModelCall>, request: &Value) -> Answer {
+fn chat(text: &str, call: Option<&VendorCall>, request: &Value) -> ServerAnswer {
     let usage = json!({
         "prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020,
         "prompt_tokens_details": { "cached_tokens": 400 },
@@ -251,7 +251,7 @@ fn chat(text: &str, call: Option<&ModelCall>, request: &Value) -> Answer {
     };
     let (said, reason) = match call {
         None => (json!({ "role": "assistant", "content": text }), "stop"),
-        Some(ModelCall { id, tool, input }) => {
+        Some(VendorCall { id, tool, input }) => {
             let function = json!({ "name": tool, "arguments": input.to_string() });
             let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
             (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
@@ -259,7 +259,7 @@ fn chat(text: &str, call: Option<&ModelCall>, request: &Value) -> Answer {
     };
     if request["stream"] != json!(true) {
         let choice = json!([{ "index": 0, "message": said, "finish_reason": reason }]);
-        return Answer::json(&head("chat.completion", choice, usage));
+        return ServerAnswer::json(&head("chat.completion", choice, usage));
     }
     let object = "chat.completion.chunk";
     let first = json!([{ "index": 0, "delta": said, "finish_reason": null }]);
@@ -269,13 +269,13 @@ fn chat(text: &str, call: Option<&ModelCall>, request: &Value) -> Answer {
         head(object, last, Value::Null),
         head(object, json!([]), usage),
     ];
-    Answer::stream(plain_events(&events) + "data: [DONE]\n\n")
+    ServerAnswer::stream(plain_events(&events) + "data: [DONE]\n\n")
 }
 
-fn gemini(text: &str, call: Option<&ModelCall>, is_stream: bool) -> Answer {
+fn gemini(text: &str, call: Option<&VendorCall>, is_stream: bool) -> ServerAnswer {
     let part = match call {
         None => json!({ "text": text }),
-        Some(ModelCall { tool, input, .. }) => {
+        Some(VendorCall { tool, input, .. }) => {
             json!({ "functionCall": { "name": tool, "args": input } })
         }
     };
@@ -286,7 +286,7 @@ fn gemini(text: &str, call: Option<&ModelCall>, is_stream: bool) -> Answer {
             "candidatesTokenCount": 20, "totalTokenCount": 1020 },
         "modelVersion": "script", "responseId": "script",
     });
-    if is_stream { Answer::stream(plain_events(&[body])) } else { Answer::json(&body) }
+    if is_stream { ServerAnswer::stream(plain_events(&[body])) } else { ServerAnswer::json(&body) }
 }
 
 fn named_events(events: &[Value]) -> String {

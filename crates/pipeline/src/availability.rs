@@ -13,18 +13,18 @@ use crate::limits::{LIMITS_IN_A_ROW_MAX, OUTAGE_WAIT_MAX, OUTAGE_WAIT_MIN, OUTAG
 /// Agents that cannot work, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Availability {
-    refusals: BTreeMap<String, Refusal>,
+    refusals: BTreeMap<String, AgentRefusal>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Refusal {
+struct AgentRefusal {
     cause: FailureCause,
     reason: String,
     /// When it is asked again, in milliseconds since 1970; `None` if only after a person resumes
     /// the session.
     until: Option<i64>,
     /// The agent reported the time itself.
-    is_told: bool,
+    is_reported: bool,
     /// Refusals in a row.
     times: u32,
 }
@@ -46,28 +46,33 @@ pub(crate) enum Choice {
 }
 
 impl Availability {
-    /// Notes that an agent could not work. `told` is when it can again, if it reported that.
+    /// Notes that an agent could not work. `reported` is when it can again, if it reported that.
     pub(crate) fn refuse(
         &mut self,
         agent: &str,
         cause: FailureCause,
         reason: &str,
-        told: Option<i64>,
+        reported: Option<i64>,
         now: i64,
     ) {
         let times = self.refusals.get(agent).map_or(0, |before| before.times) + 1;
         // A time in the past tells nothing: trusting it would mean asking without a pause.
-        let told = told.filter(|told| *told > now);
-        let until = match (cause, told) {
+        let reported = reported.filter(|reported| *reported > now);
+        let until = match (cause, reported) {
             (FailureCause::Auth | FailureCause::Crash, _) => None,
-            (_, Some(told)) => (times <= LIMITS_IN_A_ROW_MAX).then_some(told),
+            (_, Some(reported)) => (times <= LIMITS_IN_A_ROW_MAX).then_some(reported),
             (FailureCause::Quota, None) => None,
             (FailureCause::RateLimit | FailureCause::Outage, None) => {
                 (times <= OUTAGES_IN_A_ROW_MAX).then(|| now.saturating_add(doubled(times)))
             }
         };
-        let refusal =
-            Refusal { cause, reason: reason.to_owned(), until, is_told: told.is_some(), times };
+        let refusal = AgentRefusal {
+            cause,
+            reason: reason.to_owned(),
+            until,
+            is_reported: reported.is_some(),
+            times,
+        };
         self.refusals.insert(agent.to_owned(), refusal);
     }
 
@@ -78,7 +83,7 @@ impl Availability {
 
     /// A person resumed the session: agents that reported no time are asked again at once.
     pub(crate) fn start_over(&mut self) {
-        self.refusals.retain(|_, refusal| refusal.is_told && refusal.until.is_some());
+        self.refusals.retain(|_, refusal| refusal.is_reported && refusal.until.is_some());
         self.refusals.values_mut().for_each(|refusal| refusal.times = 0);
     }
 
@@ -123,7 +128,7 @@ impl Availability {
     }
 }
 
-impl Refusal {
+impl AgentRefusal {
     fn pause_cause(&self) -> PauseCause {
         match self.cause {
             FailureCause::RateLimit => PauseCause::RateLimit,
@@ -148,8 +153,8 @@ mod tests {
 
     fn after(refusals: &[(&str, FailureCause, Option<i64>)]) -> Availability {
         let mut availability = Availability::default();
-        for (agent, cause, told) in refusals {
-            availability.refuse(agent, *cause, cause.as_str(), *told, 1000);
+        for (agent, cause, reported) in refusals {
+            availability.refuse(agent, *cause, cause.as_str(), *reported, 1000);
         }
         availability
     }
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_one_who_can_work_does() {
+    fn the_first_agent_that_can_work_does() {
         for (refusals, choice) in [
             (&[][..], Choice::Ask(0)),
             (&[("a", RateLimit, Some(5000))], Choice::Ask(1)),
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_over_is_none_and_one_that_never_helps_is_given_up() {
+    fn a_past_time_is_ignored_and_an_agent_whose_times_never_help_is_given_up() {
         let mut availability = Availability::default();
         availability.refuse("a", RateLimit, "later", Some(999), 1000);
         assert_eq!(
@@ -226,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_go_on_waits_only_for_times_that_were_told() {
+    fn only_reported_times_are_waited_for_after_a_resume() {
         let mut availability =
             after(&[("a", RateLimit, Some(5000)), ("b", Outage, None), ("c", Quota, None)]);
         availability.start_over();

@@ -31,7 +31,7 @@ pub struct Caller {
 
 /// The process that asked a person, and its session.
 #[derive(Debug)]
-pub struct Asker<'a> {
+pub struct AskingSession<'a> {
     /// The process that waits for the answer.
     pub holder: &'a LeaseOwner,
     /// The project's path.
@@ -110,8 +110,8 @@ impl Caller {
     /// Whether the caller is in the same process tree as the asker: below the asking process, below
     /// a session in which both run, below the agent that called the asking process, or started in
     /// the asking session. A caller that hides where it was started counts as inside.
-    pub fn is_inside(&self, asker: &Asker<'_>) -> bool {
-        let Asker { holder, root, session, agents } = asker;
+    pub fn is_inside(&self, asker: &AskingSession<'_>) -> bool {
+        let AskingSession { holder, root, session, agents } = asker;
         if session.is_some_and(|name| self.named_sessions(root).iter().any(|it| it == name)) {
             return true;
         }

@@ -62,7 +62,7 @@ struct KeptLook {
 }
 
 /// The beginning of a scan that may be kept.
-struct Beginning {
+struct ScanStart {
     at: Instant,
     /// How many runs had been started; `None` if a start was in progress.
     runs: Option<u64>,
@@ -76,7 +76,7 @@ static LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// The limits of one scan.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct ScanLimits {
     deadline: Instant,
     files_max: usize,
 }
@@ -171,8 +171,8 @@ impl WorkTree {
         self
     }
 
-    fn bounds(&self) -> Bounds {
-        Bounds { deadline: Instant::now() + self.timeout, files_max: self.files_max }
+    fn bounds(&self) -> ScanLimits {
+        ScanLimits { deadline: Instant::now() + self.timeout, files_max: self.files_max }
     }
 
     fn too_many(&self) -> Unseen {
@@ -219,7 +219,7 @@ impl WorkTree {
         &self,
         git: &Git,
         place: &RepositoryPlace,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<GitSeen, GitProblem> {
         let known = self.kept().prefix.clone().filter(|(known, _)| known == place);
         let seen = git.see(&self.root, known.map(|(_, prefix)| prefix), bounds).await?;
@@ -236,15 +236,15 @@ impl WorkTree {
         (is_alone && is_still_so && kept.place.as_ref() == place).then_some(kept.seen)
     }
 
-    fn begin_look(&self) -> Beginning {
+    fn begin_look(&self) -> ScanStart {
         let (at, runs) = (Instant::now(), runs_started());
         let calls = self.git.as_ref().map_or(0, Git::calls);
-        Beginning { at, runs, calls, looks: LOOKS.fetch_add(1, Ordering::Relaxed) + 1 }
+        ScanStart { at, runs, calls, looks: LOOKS.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
     /// Keeps a finished scan, unless something else ran meanwhile or the root is no longer in the
     /// repository of the previous scan.
-    fn keep(&self, seen: Seen, began: &Beginning, place: Option<&RepositoryPlace>) {
+    fn keep(&self, seen: Seen, began: &ScanStart, place: Option<&RepositoryPlace>) {
         if RepositoryPlace::find(&self.root).as_ref() != place {
             return;
         }
@@ -267,12 +267,12 @@ impl WorkTree {
         &self,
         before: &Arc<Walked>,
         place: Option<&RepositoryPlace>,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<(Vec<Vec<u8>>, Option<Unseen>), Unseen> {
         let began = self.begin_look();
         let (root, before) = (Arc::clone(&self.root), Arc::clone(before));
         let look = move || walk::changed_since(&root, &before, bounds);
-        let walk::Compared { changed, note, after } = self.in_time(bounds, look).await?;
+        let walk::WalkComparison { changed, note, after } = self.in_time(bounds, look).await?;
         self.keep(Seen::Files(Arc::new(after)), &began, place);
         Ok((changed, note))
     }
@@ -281,7 +281,7 @@ impl WorkTree {
         &self,
         before: &GitSeen,
         place: Option<&RepositoryPlace>,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<Vec<Vec<u8>>, GitProblem> {
         let git = self.git.as_ref().expect("git has seen");
         let began = self.begin_look();
@@ -295,7 +295,7 @@ impl WorkTree {
     /// Reads files on a thread of its own. A thread that hangs in the system is abandoned.
     async fn in_time<T: Send + 'static>(
         &self,
-        bounds: Bounds,
+        bounds: ScanLimits,
         look: impl FnOnce() -> Result<T, Unseen> + Send + 'static,
     ) -> Result<T, Unseen> {
         let looking = tokio::task::spawn_blocking(look);
@@ -331,13 +331,13 @@ impl Snapshot {
             Ok((paths, _)) if paths.len() > work_tree.files_max => {
                 Changes { paths: Vec::new(), note: Some(work_tree.too_many()) }
             }
-            Ok((paths, note)) => Changes { paths: shown(paths), note },
+            Ok((paths, note)) => Changes { paths: display_paths(paths), note },
             Err(unseen) => Changes { paths: Vec::new(), note: Some(unseen) },
         }
     }
 }
 
-fn shown(paths: Vec<Vec<u8>>) -> Vec<String> {
+fn display_paths(paths: Vec<Vec<u8>>) -> Vec<String> {
     let paths = paths.iter().map(|path| String::from_utf8_lossy(path).into_owned());
     let mut paths: Vec<String> = paths.collect();
     paths.sort_unstable();

@@ -103,7 +103,7 @@ impl Children {
             LeaseError::Store(error) => never(error.to_string()),
         })?;
         let mut held =
-            Held { children: self, fence: &fence, recorder: None, end: child.end.clone() };
+            ChildLease { children: self, fence: &fence, recorder: None, end: child.end.clone() };
         let account = Arc::new(self.account(&child, &place));
         let known = self.record(&place.name)?;
         if let Some(more) = known.as_ref().and_then(|known| used_in(known).since(place.used)) {
@@ -334,7 +334,7 @@ fn never(cause: String) -> NotRun {
 }
 
 /// A child's lease. If the child is dropped before it has ended, this records its end.
-struct Held<'a> {
+struct ChildLease<'a> {
     children: &'a Children,
     fence: &'a Fence,
     /// The session's recorder, while it runs.
@@ -342,7 +342,7 @@ struct Held<'a> {
     end: EndRequest,
 }
 
-impl Drop for Held<'_> {
+impl Drop for ChildLease<'_> {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder.take() {
             let reason = self.end.why().unwrap_or("interrupted").to_owned();

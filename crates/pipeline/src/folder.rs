@@ -38,7 +38,7 @@ pub use child_files::ChildOutput;
 pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
 pub use open_iteration::OpenIteration;
 pub use session_name::{SessionName, SessionNameError};
-pub use status::{BrokenStatus, Decision, Status, StatusFile};
+pub use status::{AgentStatus, BrokenStatus, StatusDecision, StatusFile};
 pub(crate) use turn_files::kept_prompt;
 pub use turn_files::{TurnAt, TurnKind, TurnTexts};
 

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_the_next_commit_is_in_front_of_it_and_does_not_wait_forever() {
+    fn waiting_entries_are_written_before_the_next_commit_and_do_not_wait_forever() {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
         let journal = journal(&store);
         let kept = || {
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_beside_an_entry_is_there_with_it_and_not_before_or_after() {
+    fn a_record_beside_an_entry_is_written_in_the_same_commit() {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
         let tasks = KeptTasks::new(Arc::clone(&store), "/p");
         tasks.add(&NewTask::new("a"), 1).expect("kept");

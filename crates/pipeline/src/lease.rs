@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_process_id_on_another_machine_says_nothing() {
+    fn a_dead_process_id_on_another_machine_proves_nothing() {
         let Machine { host, id } = Machine::this();
         let id = id.unwrap_or_default();
         for (machine, may_run) in [
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_stored_with_the_id_of_its_machine_beside_what_earlier_versions_read() {
+    fn an_owner_is_stored_with_its_machines_id_in_a_form_that_earlier_versions_read() {
         let machine = Machine { host: "h".to_owned(), id: Some("00ff".to_owned()) };
         let owner = LeaseOwner { pid: 7, start_time: Some(1), boot_id: "b".to_owned(), machine };
         let text = r#"{"pid":7,"start_time":1,"boot_id":"b","host":"h","machine":"00ff"}"#;

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_makes_no_name_twice_whatever_becomes_of_its_sessions() {
+    fn a_store_never_generates_a_name_twice() {
         let store = SqliteStore::in_memory().expect("memory");
         let made: Vec<_> = (0..100).map(|_| next(&store).unwrap()).collect();
         assert_eq!(made.iter().collect::<HashSet<_>>().len(), 100);

@@ -225,7 +225,7 @@ mod tests {
 
     // Conformance: iteratr-025
     #[test]
-    fn who_shares_it_adds_to_the_same_and_it_is_drained_once() {
+    fn shared_output_is_collected_in_one_place_and_drained_once() {
         let one = SharedOutput::from(PendingOutput::default());
         let other = one.clone();
         one.lock().push("first");

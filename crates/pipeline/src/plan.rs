@@ -25,7 +25,7 @@ use hookwright_engine::variables::Environment;
 
 use crate::limits::ITERATIONS_BY_DEFAULT;
 use crate::queue::Queue;
-use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
+use crate::sources::{Source, SourceRole, Sources, default_prompt, fault_at, folder_of};
 
 /// What a session will do.
 pub struct Plan {
@@ -216,7 +216,7 @@ impl Plan {
         };
         let whole = planning.load(None, None);
         let plan = match main.role {
-            Role::Pipeline => planning.pipeline(&whole),
+            SourceRole::Pipeline => planning.pipeline(&whole),
             _ => planning.single_loop(&whole),
         };
         if planning.faults.is_empty()
@@ -291,7 +291,7 @@ pub(crate) fn name_of(path: &Path) -> String {
 }
 
 /// When a stage ends.
-struct Bounds {
+struct StageEndRules {
     until: Until,
     iterations_max: u32,
     at_the_latest: Reason,
@@ -341,13 +341,13 @@ impl<'a> Planning<'a> {
     /// The hooks and keys of one stage's loop, or of none, above those of the whole session.
     fn load(&mut self, stage: Option<&str>, loop_file: Option<&Path>) -> Loaded {
         let is_read = |source: &&Source| match source.role {
-            Role::Loop => match loop_file {
+            SourceRole::Loop => match loop_file {
                 Some(path) => source.path == path,
                 // A loop by itself is the session.
                 None => std::ptr::eq(*source, &raw const self.sources.all[0]),
             },
-            Role::Pipeline | Role::Project | Role::Global => true,
-            Role::Prompt | Role::Script => false,
+            SourceRole::Pipeline | SourceRole::Project | SourceRole::Global => true,
+            SourceRole::Prompt | SourceRole::Script => false,
         };
         let files: Vec<(ConfigFile, &str)> = self
             .sources
@@ -450,7 +450,7 @@ impl<'a> Planning<'a> {
         read: &LoopFile,
         source: &Source,
         alone: bool,
-    ) -> Bounds {
+    ) -> StageEndRules {
         let most = read.max_iterations;
         let fixed = |asked: Option<u32>| {
             let (number, at_the_latest) = match (spec.runs.or(asked), most) {
@@ -460,12 +460,12 @@ impl<'a> Planning<'a> {
                 (None, None) if alone => (ITERATIONS_BY_DEFAULT, Reason::MaxIterations),
                 (None, None) => (1, Reason::Completed),
             };
-            Bounds { until: Until::Fixed, iterations_max: number, at_the_latest }
+            StageEndRules { until: Until::Fixed, iterations_max: number, at_the_latest }
         };
         match &read.termination {
             None => fixed(None),
             Some(Termination::Fixed { iterations }) => fixed(*iterations),
-            Some(Termination::Judgment { consensus, min_iterations }) => Bounds {
+            Some(Termination::Judgment { consensus, min_iterations }) => StageEndRules {
                 until: Until::Judgment { consensus: *consensus, min_iterations: *min_iterations },
                 iterations_max: most
                     .unwrap_or(ITERATIONS_BY_DEFAULT)
@@ -480,7 +480,7 @@ impl<'a> Planning<'a> {
                     Queue::Issues(_) => ITERATIONS_MAX,
                     Queue::Command(_) | Queue::Tasks => ITERATIONS_BY_DEFAULT,
                 };
-                Bounds {
+                StageEndRules {
                     until: Until::Queue { queue, per_item: *per_item },
                     iterations_max: most.unwrap_or(by_default).min(spec.runs.unwrap_or(u32::MAX)),
                     at_the_latest: Reason::MaxIterations,
@@ -561,7 +561,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_name_is_called_like_its_file_or_folder() {
+    fn a_run_without_a_name_is_named_after_its_file_or_folder() {
         for (path, name) in [
             ("/p/loops/work.yaml", "work"),
             ("/p/work/loop.yaml", "work"),

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_of_a_child_stand_beside_outputs_of_its_stages() {
+    fn inputs_of_a_child_are_available_beside_outputs_of_its_stages() {
         let event = Event::new(EventName::resolve("iteration:start").expect("known"), Map::new());
         let (carried, environment) = (Carried::default(), Environment::default());
         let variables = Variables { event: &event, carried: &carried, environment: &environment };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_speaks_of_hooks_only_if_they_have_said_something() {
+    fn an_error_mentions_hooks_only_if_they_have_output() {
         assert_eq!(
             [true, false].map(|hooks_say_something| about_error("no key", hooks_say_something)),
             [

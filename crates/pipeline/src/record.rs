@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_children_used_is_part_of_what_was_used() {
+    fn the_usage_of_children_is_included_in_the_usage() {
         let mut record = SessionRecord::default();
         let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
         let turn = TurnName { stage: 1, iteration: 1 };

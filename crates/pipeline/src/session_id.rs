@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_an_id_says_when_such_sessions_started() {
+    fn the_beginning_of_an_id_limits_the_start_times() {
         let range = |text| IdPrefix::parse(text).map(|prefix| (prefix.from_ms, prefix.to_ms));
         let second = (1_704_067_200_000, 1_704_067_200_999);
         assert_eq!(range("session-1704067200"), Some(second));

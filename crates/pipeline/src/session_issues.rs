@@ -17,7 +17,7 @@ use crate::record::{IssueCounts, SessionRecord};
 pub fn read_issues(store: &dyn Store, record: &mut SessionRecord) -> Result<(), StoreError> {
     let mut ended = ended_before(record);
     for number in 0..record.issue_pages {
-        let Some(page) = Page::read(store, record, number)? else { continue };
+        let Some(page) = IssuePage::read(store, record, number)? else { continue };
         record.issues_planned.extend(page.planned);
         ended.extend(page.ended);
     }
@@ -55,12 +55,12 @@ fn ended_before(record: &SessionRecord) -> Vec<(u64, ItemState)> {
 
 /// Some of the entries, in the order in which they were added.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Page {
+struct IssuePage {
     planned: Vec<u64>,
     ended: Vec<(u64, ItemState)>,
 }
 
-impl Page {
+impl IssuePage {
     fn read(
         store: &dyn Store,
         record: &SessionRecord,
@@ -82,7 +82,7 @@ pub(crate) struct IssueLog {
     ended: HashMap<u64, ItemState>,
     counts: IssueCounts,
     /// Pages to write, with their numbers. Entries are added to the last one.
-    pages: Vec<(u32, Page)>,
+    pages: Vec<(u32, IssuePage)>,
     is_changed: bool,
 }
 
@@ -98,7 +98,7 @@ impl IssueLog {
         };
         ended_before(record).into_iter().for_each(|(number, state)| log.count(number, state));
         for number in 0..record.issue_pages {
-            let page = Page::read(store, record, number)?.unwrap_or_default();
+            let page = IssuePage::read(store, record, number)?.unwrap_or_default();
             log.planned.extend(&page.planned);
             page.ended.iter().for_each(|(number, state)| log.count(*number, *state));
             log.pages = vec![(number, page)];
@@ -144,7 +144,7 @@ impl IssueLog {
         }
         record.issues = Some(self.counts);
         record.issue_pages = self.pages.last().map_or(0, |(number, _)| number + 1);
-        let put = |(number, page): &(u32, Page)| Put {
+        let put = |(number, page): &(u32, IssuePage)| Put {
             kind: Kind::SessionIssues,
             key: page_key(record, *number),
             expected: Expected::Any,
@@ -164,23 +164,23 @@ impl IssueLog {
     }
 
     /// The page for the next entry.
-    fn page(&mut self) -> &mut Page {
+    fn page(&mut self) -> &mut IssuePage {
         self.is_changed = true;
         let number = match self.pages.last() {
             Some((number, page)) if page.is_full() => Some(number + 1),
             Some(_) => None,
             None => Some(0),
         };
-        self.pages.extend(number.map(|number| (number, Page::default())));
+        self.pages.extend(number.map(|number| (number, IssuePage::default())));
         &mut self.pages.last_mut().expect("there is one by now").1
     }
 
     fn count(&mut self, number: u64, state: ItemState) {
         let before = self.ended.insert(number, state);
-        if let Some(count) = before.and_then(|before| self.counts.of(before)) {
+        if let Some(count) = before.and_then(|before| self.counts.of_state(before)) {
             *count -= 1;
         }
-        if let Some(count) = self.counts.of(state) {
+        if let Some(count) = self.counts.of_state(state) {
             *count += 1;
         }
     }
@@ -188,7 +188,7 @@ impl IssueLog {
 
 impl IssueCounts {
     /// The count for this state. A reopened issue was not completed.
-    fn of(&mut self, state: ItemState) -> Option<&mut usize> {
+    fn of_state(&mut self, state: ItemState) -> Option<&mut usize> {
         match state {
             ItemState::Done => Some(&mut self.completed),
             ItemState::Failed => Some(&mut self.failed),

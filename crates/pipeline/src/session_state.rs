@@ -147,7 +147,7 @@ pub struct OpenQuestion {
 
 /// What an event has ended.
 #[derive(Debug, Default)]
-pub struct Closed {
+pub struct EndedParts {
     /// Hooks, as they were.
     pub hooks: Vec<RunningHook>,
     /// Questions, as they were.
@@ -181,8 +181,8 @@ impl SessionState {
     }
 
     /// Applies an event; returns what it has ended.
-    pub fn apply(&mut self, event: &RunEvent) -> Closed {
-        let mut closed = Closed::default();
+    pub fn apply(&mut self, event: &RunEvent) -> EndedParts {
+        let mut closed = EndedParts::default();
         self.apply_pause(event, &mut closed);
         self.record.see(event);
         self.apply_question(event, &mut closed);
@@ -198,14 +198,14 @@ impl SessionState {
 
     /// Applies an event of a child session: only its questions count here.
     pub fn apply_of_child(&mut self, event: &RunEvent) {
-        self.apply_question(event, &mut Closed::default());
+        self.apply_question(event, &mut EndedParts::default());
     }
 
     /// Ends everything in progress and returns it.
-    pub(crate) fn close(&mut self) -> Closed {
+    pub(crate) fn close(&mut self) -> EndedParts {
         let pause = self.record.pause.take().zip(self.paused_at.take());
         self.request = None;
-        Closed {
+        EndedParts {
             hooks: std::mem::take(&mut self.hooks),
             questions: std::mem::take(&mut self.questions),
             calls: std::mem::take(&mut self.calls),
@@ -234,7 +234,7 @@ impl SessionState {
         }
     }
 
-    fn apply_pause(&mut self, event: &RunEvent, closed: &mut Closed) {
+    fn apply_pause(&mut self, event: &RunEvent, closed: &mut EndedParts) {
         let RunEventKind::Session(happened) = &event.kind else { return };
         let is_paused = matches!(happened, SessionEvent::Paused { .. });
         let goes_on = matches!(
@@ -251,7 +251,7 @@ impl SessionState {
         }
     }
 
-    fn apply_session(&mut self, happened: &SessionEvent, closed: &mut Closed) {
+    fn apply_session(&mut self, happened: &SessionEvent, closed: &mut EndedParts) {
         match happened {
             SessionEvent::StageStarted { iterations_max, .. } => {
                 (self.iteration, self.item) = (0, None);
@@ -273,7 +273,7 @@ impl SessionState {
         }
     }
 
-    fn apply_turn(&mut self, at: &str, happened: &TurnEvent, closed: &mut Closed) {
+    fn apply_turn(&mut self, at: &str, happened: &TurnEvent, closed: &mut EndedParts) {
         match happened {
             TurnEvent::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
             TurnEvent::TurnStarting { turn, attempt, agent, .. } => {
@@ -333,7 +333,7 @@ impl SessionState {
         at: &str,
         [call, tool, what]: [&String; 3],
         is_asked: bool,
-        closed: &mut Closed,
+        closed: &mut EndedParts,
     ) {
         self.calls.push(OpenCall {
             call: call.clone(),
@@ -347,7 +347,7 @@ impl SessionState {
         }
     }
 
-    fn apply_question(&mut self, event: &RunEvent, closed: &mut Closed) {
+    fn apply_question(&mut self, event: &RunEvent, closed: &mut EndedParts) {
         let RunEventKind::Firing(happened) = &event.kind else { return };
         match happened {
             FiringEvent::HookWaiting { hook, wait, question, since, until, url } => {
@@ -377,7 +377,13 @@ impl SessionState {
         }
     }
 
-    fn apply_firing(&mut self, firing: u64, at: &str, happened: &FiringEvent, closed: &mut Closed) {
+    fn apply_firing(
+        &mut self,
+        firing: u64,
+        at: &str,
+        happened: &FiringEvent,
+        closed: &mut EndedParts,
+    ) {
         match happened {
             FiringEvent::Fired { event, .. } | FiringEvent::TakenUp { event, .. } => {
                 self.firings.add(firing, event.clone());

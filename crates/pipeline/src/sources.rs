@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 /// The role of a file in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum SourceRole {
     /// A loop.
     Loop,
     /// The pipeline.
@@ -43,14 +43,14 @@ pub enum Role {
     Script,
 }
 
-impl Role {
+impl SourceRole {
     fn layer(self) -> Option<Layer> {
         match self {
-            Role::Loop => Some(Layer::Loop),
-            Role::Pipeline => Some(Layer::Pipeline),
-            Role::Project => Some(Layer::Project),
-            Role::Global => Some(Layer::Global),
-            Role::Prompt | Role::Script => None,
+            SourceRole::Loop => Some(Layer::Loop),
+            SourceRole::Pipeline => Some(Layer::Pipeline),
+            SourceRole::Project => Some(Layer::Project),
+            SourceRole::Global => Some(Layer::Global),
+            SourceRole::Prompt | SourceRole::Script => None,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Its role in the session.
-    pub role: Role,
+    pub role: SourceRole,
     /// The path it was read from.
     pub path: PathBuf,
     /// Its name in messages.
@@ -72,7 +72,7 @@ pub struct Source {
 }
 
 impl Source {
-    fn new(role: Role, file: ConfigFile, text: String) -> Self {
+    fn new(role: SourceRole, file: ConfigFile, text: String) -> Self {
         let dialect = file.dialect.map(|dialect| dialect.name().to_owned());
         Self { role, path: file.path, shown_as: file.shown_as, dialect, text }
     }
@@ -80,8 +80,8 @@ impl Source {
     /// A file of hooks, if it can be read; the reader of its hooks reports why not.
     pub fn of_hook_file(file: &ConfigFile) -> Option<Self> {
         let role = match file.layer {
-            Layer::Global => Role::Global,
-            Layer::Project => Role::Project,
+            Layer::Global => SourceRole::Global,
+            Layer::Project => SourceRole::Project,
             Layer::Loop | Layer::Pipeline | Layer::Program => return None,
         };
         Some(Self::new(role, file.clone(), read_text(file).ok()?))
@@ -116,11 +116,11 @@ impl Sources {
     pub fn runs(&self) -> impl Iterator<Item = &Source> {
         let of_children = self.children.iter().flat_map(|child| &child.all);
         let all = self.all.iter().chain(of_children);
-        all.filter(|source| matches!(source.role, Role::Loop | Role::Pipeline))
+        all.filter(|source| matches!(source.role, SourceRole::Loop | SourceRole::Pipeline))
     }
 
     /// This file alone.
-    fn of(main: Source) -> Self {
+    fn of_file(main: Source) -> Self {
         let (loops, children) = (Vec::new(), Vec::new());
         Self { all: vec![main], loops, children, asked: RunRequest::default() }
     }
@@ -184,11 +184,12 @@ impl Finder<'_> {
             Ok(main) => main,
             Err(fault) => return Gathered::nothing(fault),
         };
-        let mut sources = Sources { asked, ..Sources::of(main) };
+        let mut sources = Sources { asked, ..Sources::of_file(main) };
         let (mut faults, mut left_out) = (Vec::new(), Vec::new());
         self.add_what_is_named(&mut sources, &mut faults);
         for file in self.hook_files {
-            let role = if file.layer == Layer::Global { Role::Global } else { Role::Project };
+            let role =
+                if file.layer == Layer::Global { SourceRole::Global } else { SourceRole::Project };
             match read_text(file) {
                 Ok(text) => {
                     let source = Source::new(role, file.clone(), text);
@@ -250,7 +251,7 @@ impl Finder<'_> {
             Ok(source) => source,
             Err(fault) => return faults.push(fault),
         };
-        if source.role != Role::Loop {
+        if source.role != SourceRole::Loop {
             let kind = FaultKind::NotALoop { name: name.to_owned() };
             return faults.push(fault_at(main, place, kind));
         }
@@ -275,13 +276,19 @@ impl Finder<'_> {
         match &read.prompt {
             Some(PromptSpec::Text(_)) => {}
             Some(PromptSpec::File(path, place)) => {
-                self.add_file(Role::Prompt, &folder.join(path), (source, place), sources, faults);
+                self.add_file(
+                    SourceRole::Prompt,
+                    &folder.join(path),
+                    (source, place),
+                    sources,
+                    faults,
+                );
             }
             None => {
                 let path = default_prompt(&source.path);
                 if path.is_file() {
                     let place = FilePlace { line: 1, column: 1, range: 0..0 };
-                    self.add_file(Role::Prompt, &path, (source, &place), sources, faults);
+                    self.add_file(SourceRole::Prompt, &path, (source, &place), sources, faults);
                 }
             }
         }
@@ -299,7 +306,7 @@ impl Finder<'_> {
         for AgentSpec { definition, place, .. } in agents {
             for path in definition.files() {
                 let path = folder_of(&source.path).join(path);
-                self.add_file(Role::Script, &path, (source, place), sources, faults);
+                self.add_file(SourceRole::Script, &path, (source, place), sources, faults);
             }
         }
     }
@@ -318,7 +325,7 @@ impl Finder<'_> {
 
     fn add_file(
         &self,
-        role: Role,
+        role: SourceRole,
         path: &Path,
         named_at: (&Source, &FilePlace),
         sources: &mut Sources,
@@ -335,7 +342,7 @@ impl Finder<'_> {
             }
             Err(fault) if path.exists() => faults.push(fault),
             Err(_) => {
-                let what = if role == Role::Prompt { "prompt file" } else { "script" };
+                let what = if role == SourceRole::Prompt { "prompt file" } else { "script" };
                 let name = file.shown_as.display().to_string();
                 faults.push(self.not_found(what, &name, Missing::default(), Some(named_at)));
             }
@@ -348,10 +355,10 @@ impl Finder<'_> {
         let text = read_text(&file)?;
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let role = match stem {
-            Some("loop") => Role::Loop,
-            Some("pipeline") => Role::Pipeline,
-            _ if is_pipeline(&text) => Role::Pipeline,
-            _ => Role::Loop,
+            Some("loop") => SourceRole::Loop,
+            Some("pipeline") => SourceRole::Pipeline,
+            _ if is_pipeline(&text) => SourceRole::Pipeline,
+            _ => SourceRole::Loop,
         };
         Ok(Source::new(role, file, text))
     }
@@ -463,7 +470,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_lie_beside_their_loops() {
+    fn prompts_are_beside_their_loops() {
         for (file, prompt) in [
             ("/p/loop.yaml", "/p/prompt.md"),
             ("/p/pipeline.yaml", "/p/prompt.md"),
@@ -474,10 +481,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_keeps_is_read_back_as_it_was() {
+    fn stored_sources_are_read_back_unchanged() {
         let sources = Sources {
             all: vec![Source {
-                role: Role::Script,
+                role: SourceRole::Script,
                 path: "/p/turns.yaml".into(),
                 shown_as: "turns.yaml".into(),
                 dialect: None,

@@ -4,12 +4,12 @@
 //! soon as they are complete: an iteration when it is over, with everything in it; if that is very
 //! much, the middle is only counted. So memory stays constant however long a session is.
 
-mod deed;
 mod entry;
 mod last_lines;
 mod open_parts;
 mod part;
 mod question;
+mod timeline_event;
 
 use std::fmt;
 
@@ -19,12 +19,12 @@ use hookwright_events::{
 };
 
 use crate::record::{Pause, milliseconds};
-use crate::session_state::{Closed, OpenCall, OpenQuestion, RunningHook, SessionState};
-pub use deed::{Deed, HookRun, QuestionState};
+use crate::session_state::{EndedParts, OpenCall, OpenQuestion, RunningHook, SessionState};
 pub use entry::read_entry;
 use last_lines::PrintedLines;
 use open_parts::{ItemEnd, OpenParts};
 pub use part::{Iteration, IterationState, Milestone, Part};
+pub use timeline_event::{HookRun, QuestionState, TimelineEvent};
 
 /// Divides a journal into parts: a view of the session's state and of what each event ends.
 #[derive(Clone, Default)]
@@ -102,7 +102,7 @@ impl Timeline {
         self.state.record.usage.map(Usage::from)
     }
 
-    fn see_session(&mut self, at: String, happened: SessionEvent, closed: Closed) {
+    fn see_session(&mut self, at: String, happened: SessionEvent, closed: EndedParts) {
         match happened {
             SessionEvent::SessionStarted { plan, stages, .. } => {
                 self.parts.reach(Milestone::SessionBegan { at, plan, stages });
@@ -140,21 +140,21 @@ impl Timeline {
             }
             SessionEvent::Paused { .. } => self.end_pause(closed.pause, None),
             SessionEvent::Continued {} => self.end_pause(closed.pause, Some(&at)),
-            SessionEvent::Noted { note } => self.parts.add(Deed::Note { note }),
+            SessionEvent::Noted { note } => self.parts.add(TimelineEvent::Note { note }),
         }
     }
 
-    fn see_turn(&mut self, at: String, happened: TurnEvent, closed: Closed) {
+    fn see_turn(&mut self, at: String, happened: TurnEvent, closed: EndedParts) {
         match happened {
             TurnEvent::CallEnded { tool, what, outcome, reason, duration_ms, .. } => {
                 let (status, duration_ms) = (outcome.as_str(), Some(duration_ms));
-                self.parts.add(Deed::Call { tool, what, status, reason, duration_ms });
+                self.parts.add(TimelineEvent::Call { tool, what, status, reason, duration_ms });
                 return;
             }
             TurnEvent::QuestionAnswered { allowed, words, .. } => {
                 for OpenCall { tool, what, .. } in closed.calls {
                     let (allowed, words) = (Some(allowed), words.clone());
-                    self.parts.add(Deed::CallQuestion { tool, what, allowed, words });
+                    self.parts.add(TimelineEvent::CallQuestion { tool, what, allowed, words });
                 }
                 return;
             }
@@ -168,14 +168,14 @@ impl Timeline {
                 self.parts.end_turn(at, turn, attempt, result, duration_ms, &self.state);
             }
             TurnEvent::TurnGivenUp { agent, cause, reason, usage, duration_ms, .. } => {
-                let deed = Deed::GivenUp { agent, cause, reason, duration_ms };
+                let deed = TimelineEvent::GivenUp { agent, cause, reason, duration_ms };
                 self.parts.give_up_turn(deed, usage);
             }
             TurnEvent::AgentChanged { from, to, reason } => {
-                self.parts.add(Deed::AgentChanged { from, to, reason });
+                self.parts.add(TimelineEvent::AgentChanged { from, to, reason });
             }
             TurnEvent::RequestEnded { attempt, error: Some(error), duration_ms, .. } => {
-                self.parts.add(Deed::RequestFailed { attempt, error, duration_ms });
+                self.parts.add(TimelineEvent::RequestFailed { attempt, error, duration_ms });
             }
             TurnEvent::RequestSending { .. }
             | TurnEvent::RequestEnded { .. }
@@ -191,7 +191,7 @@ impl Timeline {
         }
     }
 
-    fn see_firing(&mut self, firing: u64, at: String, happened: FiringEvent, closed: Closed) {
+    fn see_firing(&mut self, firing: u64, at: String, happened: FiringEvent, closed: EndedParts) {
         match happened {
             FiringEvent::Fired { event, key, .. } => self.see_fired(firing, at, &event, key),
             // More are in progress than possible: the oldest counts as interrupted.
@@ -232,7 +232,7 @@ impl Timeline {
             }
             FiringEvent::HookSpawned { hook, session, pipeline } => {
                 let event = self.event_of(firing);
-                self.parts.add(Deed::Child { event, hook, session, pipeline });
+                self.parts.add(TimelineEvent::Child { event, hook, session, pipeline });
             }
             FiringEvent::ChildUsed { hook, stage, usage, .. } => {
                 // A background hook may outlive the work item, and then belongs to none.
@@ -244,7 +244,9 @@ impl Timeline {
             FiringEvent::Decided { decision } => {
                 let event = self.event_of(firing);
                 let verdict = Decision::from_record(&decision).verdict;
-                Deed::of_verdict(event, verdict).into_iter().for_each(|deed| self.parts.add(deed));
+                TimelineEvent::of_verdict(event, verdict)
+                    .into_iter()
+                    .for_each(|deed| self.parts.add(deed));
             }
             // Details of the above.
             FiringEvent::HookRunning { .. }
@@ -281,7 +283,7 @@ impl Timeline {
     }
 
     /// Keeps what was in progress as it was.
-    fn leave(&mut self, open: Closed, left: Left) {
+    fn leave(&mut self, open: EndedParts, left: Left) {
         let (hook_status, question, iteration) = match left {
             Left::Running => ("running", QuestionState::Waiting, IterationState::Running),
             Left::Ended => ("cut_off", QuestionState::CutOff, IterationState::CutOff),
@@ -309,8 +311,8 @@ impl Timeline {
         for OpenCall { tool, what, is_asked, .. } in open {
             let (allowed, words, reason, duration_ms) = (None, None, None, None);
             self.parts.add(match is_asked {
-                true => Deed::CallQuestion { tool, what, allowed, words },
-                false => Deed::Call { tool, what, status, reason, duration_ms },
+                true => TimelineEvent::CallQuestion { tool, what, allowed, words },
+                false => TimelineEvent::Call { tool, what, status, reason, duration_ms },
             });
         }
     }
@@ -333,14 +335,14 @@ impl Timeline {
         if self.parts.has_worked() {
             self.parts.end_iteration();
         }
-        self.parts.add(Deed::Pause { at, cause, reason, until, duration_ms });
+        self.parts.add(TimelineEvent::Pause { at, cause, reason, until, duration_ms });
     }
 
     fn add_hook(&mut self, firing: u64, run: HookRun) {
         let turn = self.state.firings.turn_of(firing);
         let elsewhere = turn.filter(|turn| self.parts.turn().as_ref() != Some(turn));
         let (event, of_iteration) = (self.event_of(firing), elsewhere.map(|turn| turn.iteration));
-        self.parts.add(Deed::Hook(HookRun { event, of_iteration, ..run }));
+        self.parts.add(TimelineEvent::Hook(HookRun { event, of_iteration, ..run }));
     }
 
     fn event_of(&self, firing: u64) -> String {

@@ -89,7 +89,7 @@ fn post(url: &str) {
 fn say(approvals: &Approvals, id: &str) {
     let action = "approve".to_owned();
     approvals
-        .say(
+        .answer(
             id,
             PersonsAnswer {
                 action,

@@ -55,7 +55,7 @@ pub enum Origin {
     Elsewhere,
 }
 
-/// Result of [`Approvals::say`].
+/// Result of [`Approvals::answer`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerResult {
     /// The answer counts.
@@ -118,12 +118,12 @@ impl Approvals {
     }
 
     /// Answers a wait. The first answer counts, wherever it comes from.
-    pub fn say(&self, id: &str, said: PersonsAnswer) -> Result<AnswerResult, WaitError> {
+    pub fn answer(&self, id: &str, answer: PersonsAnswer) -> Result<AnswerResult, WaitError> {
         let now_ms = now_ms();
         let Some(wait) = self.waits.get(id, now_ms)? else {
             return Ok(AnswerResult::Unknown);
         };
-        let PersonsAnswer { action, message, by, origin, whole } = said;
+        let PersonsAnswer { action, message, by, origin, whole } = answer;
         if wait.state == WaitState::Waiting && (self.is_inside)(&wait, origin) {
             return Ok(AnswerResult::FromInside(Box::new(wait)));
         }

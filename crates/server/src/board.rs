@@ -26,7 +26,7 @@ use hookwright_pipeline::folder::{
 };
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::stored_session::StoredSession;
-use hookwright_pipeline::timeline::{Deed, QuestionState};
+use hookwright_pipeline::timeline::{QuestionState, TimelineEvent};
 use hookwright_store::{
     Filter, JournalKey, Kind, Record, RecordKey, RecordPosition, Store, StoreError, WaitError,
     records,
@@ -168,18 +168,18 @@ impl Board {
         }
         let are_more = sessions.len() > limit;
         sessions.truncate(limit);
-        Ok(Overview { sessions, are_more, questions: self.asked(|_| true)? })
+        Ok(Overview { sessions, are_more, questions: self.questions(|_| true)? })
     }
 
     /// A session and its story.
     pub(crate) fn story(&self, which: &StorySelection) -> Result<Option<Story>, WaitError> {
         let Some(session) = self.session(which)? else { return Ok(None) };
         let runs = session.process.is_some();
-        let told = self.told(&session, which.before, runs)?;
+        let told = self.journal_content(&session, which.before, runs)?;
         let children = self.children(&session, &told)?;
         let record = &session.record;
         let concerns = |name: &String| *name == record.name || children.contains_key(name);
-        let mut questions = self.asked(|wait| {
+        let mut questions = self.questions(|wait| {
             wait.project == record.project() && wait.session.as_ref().is_some_and(concerns)
         })?;
         questions.extend(self.answered(&told)?);
@@ -203,7 +203,7 @@ impl Board {
         Ok(children)
     }
 
-    fn told(
+    fn journal_content(
         &self,
         session: &SeenSession,
         before: Option<u64>,
@@ -212,10 +212,10 @@ impl Board {
         let record = &session.record;
         let (project, name) = (record.project().to_owned(), record.name.clone());
         let journal = JournalKey { project, session: name };
-        let chronicle = self.chronicles.of(journal, &record.start_time);
+        let chronicle = self.chronicles.get(journal, &record.start_time);
         let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
         chronicle.read_on(&*self.store)?;
-        chronicle.told(&*self.store, before, runs)
+        chronicle.content(&*self.store, before, runs)
     }
 
     /// The report in this entry of a session's journal, with the hook's output.
@@ -313,7 +313,7 @@ impl Board {
         self.project.as_ref().is_none_or(|project| *project == wait.project)
     }
 
-    fn asked(&self, which: impl Fn(&Wait) -> bool) -> Result<Vec<Question>, WaitError> {
+    fn questions(&self, which: impl Fn(&Wait) -> bool) -> Result<Vec<Question>, WaitError> {
         let mut waiting = self.approvals.waiting()?;
         waiting.retain(|wait| self.shows(wait) && which(wait));
         waiting.truncate(limits::QUESTIONS_SHOWN_MAX);
@@ -362,7 +362,7 @@ impl Board {
 /// The sessions that hooks started in this row.
 fn children_in(what: &RowContent) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
-        Deed::Child { session, .. } => Some(session.as_str()),
+        TimelineEvent::Child { session, .. } => Some(session.as_str()),
         _ => None,
     })
 }
@@ -370,9 +370,11 @@ fn children_in(what: &RowContent) -> impl Iterator<Item = &str> {
 /// The waits of this row whose answers have not been used.
 fn open_questions(what: &RowContent) -> impl Iterator<Item = &str> {
     what.deeds().iter().filter_map(|deed| match deed {
-        Deed::Question { wait, state: QuestionState::Waiting | QuestionState::CutOff, .. } => {
-            Some(wait.as_str())
-        }
+        TimelineEvent::Question {
+            wait,
+            state: QuestionState::Waiting | QuestionState::CutOff,
+            ..
+        } => Some(wait.as_str()),
         _ => None,
     })
 }

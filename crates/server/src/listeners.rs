@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 
 use crate::approvals::Approvals;
 use crate::listener::serve;
-use crate::reach::Reach;
+use crate::listener_address::ListenerAddress;
 use crate::reception::Desk;
 use crate::routes::{PROOF_PATH, router};
 use crate::{limits, signing_key};
@@ -239,9 +239,9 @@ impl Listeners {
         }
     }
 
-    fn known_as(&self, port: u16) -> Reach {
+    fn known_as(&self, port: u16) -> ListenerAddress {
         let public_url = self.address.public_url.clone();
-        Reach { bind: self.bind_address(), port, public_url }
+        ListenerAddress { bind: self.bind_address(), port, public_url }
     }
 
     fn bind_address(&self) -> IpAddr {

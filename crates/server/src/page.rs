@@ -11,13 +11,13 @@ use hookwright_events::wait::{AnswerMeaning, PersonsDecision, WaitState};
 use maud::{DOCTYPE, Markup, html};
 
 use self::parts::{
-    answered_with, asked, capitalised, class_of, facts, head, past_of, paths, recalled, time,
-    with_suggested_first,
+    answered_with, capitalised, class_of, facts, head, past_of, paths, question_text, recalled,
+    time, with_suggested_first,
 };
 use crate::approvals::{now_ms, offered_words};
 use crate::limits;
 use crate::reply::NoReply;
-use crate::routes::Refusal;
+use crate::routes::RequestRefusal;
 use crate::span::in_words;
 
 const STYLE: &str = include_str!("assets/page.css");
@@ -42,7 +42,7 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
         "Approval requested",
         html! {
             p.kicker { "Your decision is needed" }
-            (asked(wait))
+            (question_text(wait))
             p.left { strong { (in_words(left_ms)) " left" } " · until " (time(wait.until_ms)) }
             (facts(wait))
             (paths("What changed", "file", &wait.changed_files))
@@ -71,7 +71,7 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
 /// The page after a person's decision.
 pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
     let Some(decision) = wait.state.decision() else {
-        return refusal(&Refusal::Unknown);
+        return refusal(&RequestRefusal::Unknown);
     };
     layout(
         &past_of(decision),
@@ -114,67 +114,67 @@ fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
 }
 
 /// The page for a request that decided nothing.
-pub(crate) fn refusal(refusal: &Refusal) -> Markup {
+pub(crate) fn refusal(refusal: &RequestRefusal) -> Markup {
     let plain = |heading: &str, text: Markup| {
         layout(heading, html! { h1 { (heading) } p.lead { (text) } }, &html! {})
     };
     match refusal {
-        Refusal::OtherHost => plain(
+        RequestRefusal::OtherHost => plain(
             "Not here",
             html! {
                 "This server does not answer to the host name in the address. Set "
                 code { "callback: {public_url: …}" } " if the name is right."
             },
         ),
-        Refusal::Unknown => plain(
+        RequestRefusal::Unknown => plain(
             "No question here",
             html! {
                 "This address does not lead to a question. It may have been copied incompletely. "
                 code { "hookwright approvals" } " lists the open questions."
             },
         ),
-        Refusal::Ended(wait) => ended(wait),
-        Refusal::CrossSite => plain(
+        RequestRefusal::Ended(wait) => ended(wait),
+        RequestRefusal::CrossSite => plain(
             "Not allowed from there",
             html! {
                 "A page of another site tried to decide in your name. Nothing was decided."
             },
         ),
-        Refusal::FromInside => plain(
+        RequestRefusal::FromInside => plain(
             "Not allowed from there",
             html! {
                 "This answer comes from inside the session that asks, or its sender hung up. A person "
                 "outside has to answer. Nothing was decided."
             },
         ),
-        Refusal::Method => plain(
+        RequestRefusal::Method => plain(
             "Nothing was decided",
             html! {
                 "Read the page with GET and answer with POST."
             },
         ),
-        Refusal::TooLarge => plain(
+        RequestRefusal::TooLarge => plain(
             "Nothing was decided",
             html! {
                 "The answer is larger than " (limits::BODY_BYTES_MAX / 1024) " KiB."
             },
         ),
-        Refusal::TooSlow | Refusal::BrokenOff => plain(
+        RequestRefusal::TooSlow | RequestRefusal::BrokenOff => plain(
             "Nothing was decided",
             html! {
                 "The answer arrived incomplete. Please try again."
             },
         ),
-        Refusal::NoReply(NoReply::NoAction) => plain(
+        RequestRefusal::NoReply(NoReply::NoAction) => plain(
             "Nothing was decided",
             html! {
                 "The answer contains no decision. Go back and press one of the buttons."
             },
         ),
-        Refusal::NoReply(NoReply::NotJson | NoReply::UnknownFormat) => {
+        RequestRefusal::NoReply(NoReply::NotJson | NoReply::UnknownFormat) => {
             plain("Nothing was decided", html! { "Expected a form or a JSON object." })
         }
-        Refusal::UnknownWord(wait) => plain(
+        RequestRefusal::UnknownWord(wait) => plain(
             "Nothing was decided",
             html! {
                 "This question does not accept that answer. It accepts: "
@@ -185,7 +185,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
                 "."
             },
         ),
-        Refusal::Broken => plain(
+        RequestRefusal::Broken => plain(
             "Not now",
             html! {
                 "The question cannot be read or stored right now. Nothing was decided; please try "

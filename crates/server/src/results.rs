@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::approvals::{iso, offered_words};
 use crate::limits;
 use crate::reply::NoReply;
-use crate::routes::Refusal;
+use crate::routes::RequestRefusal;
 
 /// The response to a request that decided.
 pub(crate) fn decided(wait: &Wait, is_attended: bool) -> String {
@@ -19,49 +19,51 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> String {
 }
 
 /// The response to a request that did not decide.
-pub(crate) fn refusal(refusal: &Refusal) -> String {
+pub(crate) fn refusal(refusal: &RequestRefusal) -> String {
     let error =
         |status: &str, reason: String| json!({ "version": 1, "status": status, "error": reason });
     let result = match refusal {
-        Refusal::OtherHost => {
+        RequestRefusal::OtherHost => {
             error("refused", "this server does not answer to the name in `Host`".into())
         }
-        Refusal::Unknown => error("unknown", "there is no question at this address".into()),
-        Refusal::Ended(wait) => ended(wait),
-        Refusal::CrossSite => error("refused", "a page of another site may not decide here".into()),
-        Refusal::FromInside => error(
+        RequestRefusal::Unknown => error("unknown", "there is no question at this address".into()),
+        RequestRefusal::Ended(wait) => ended(wait),
+        RequestRefusal::CrossSite => {
+            error("refused", "a page of another site may not decide here".into())
+        }
+        RequestRefusal::FromInside => error(
             "refused",
             "this answer comes from inside the session that asks, or its sender hung up; a person \
              outside has to answer"
                 .into(),
         ),
-        Refusal::Method => error("refused", "expected GET or POST".into()),
-        Refusal::TooLarge => {
+        RequestRefusal::Method => error("refused", "expected GET or POST".into()),
+        RequestRefusal::TooLarge => {
             let most = limits::BODY_BYTES_MAX;
             error("refused", format!("the body has more than {most} bytes"))
         }
-        Refusal::TooSlow => {
+        RequestRefusal::TooSlow => {
             let most = limits::BODY_WAIT.as_secs();
             error("refused", format!("the body did not arrive within {most} seconds"))
         }
-        Refusal::BrokenOff => error("refused", "the body is incomplete".into()),
-        Refusal::NoReply(NoReply::NoAction) => {
+        RequestRefusal::BrokenOff => error("refused", "the body is incomplete".into()),
+        RequestRefusal::NoReply(NoReply::NoAction) => {
             error("refused", "expected an `action` in the body or in the query".into())
         }
-        Refusal::NoReply(NoReply::NotJson) => {
+        RequestRefusal::NoReply(NoReply::NotJson) => {
             error("refused", "expected a JSON object like {\"action\": \"approve\"}".into())
         }
-        Refusal::NoReply(NoReply::UnknownFormat) => {
+        RequestRefusal::NoReply(NoReply::UnknownFormat) => {
             error("refused", "expected a form or a JSON object".into())
         }
-        Refusal::UnknownWord(wait) => {
+        RequestRefusal::UnknownWord(wait) => {
             let words: Vec<String> =
                 offered_words(wait).into_iter().map(|(word, _)| word).collect();
             let mut result = error("refused", "this question does not accept this action".into());
             result["expected"] = json!(words);
             result
         }
-        Refusal::Broken => {
+        RequestRefusal::Broken => {
             error("failed", "the decision could not be stored; try again later".into())
         }
     };

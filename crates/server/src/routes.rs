@@ -14,7 +14,7 @@ use hookwright_events::wait::WaitState;
 use hookwright_store::WaitError;
 
 use crate::approvals::{AnswerResult, Approvals, Origin, PersonsAnswer};
-use crate::reach::{Reach, is_cross_site, is_host_of};
+use crate::listener_address::{ListenerAddress, is_cross_site, is_host_of};
 use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
 use crate::{limits, page, results};
 
@@ -54,22 +54,22 @@ fn is_loopback(address: SocketAddr) -> bool {
 /// The data that the handlers need.
 struct ListenerState {
     approvals: Arc<Approvals>,
-    reach: Reach,
+    address: ListenerAddress,
 }
 
 /// The routes of a listener.
-pub fn router(approvals: Arc<Approvals>, reach: Reach) -> Router {
+pub fn router(approvals: Arc<Approvals>, address: ListenerAddress) -> Router {
     Router::new()
         .route("/callback", any(callback))
         .route("/callback/{token}", any(callback))
         .route(PROOF_PATH, get(prove))
         .fallback(nothing_here)
-        .with_state(Arc::new(ListenerState { approvals, reach }))
+        .with_state(Arc::new(ListenerState { approvals, address }))
 }
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Refusal {
+pub(crate) enum RequestRefusal {
     /// The request is for another host.
     OtherHost,
     /// No wait has this token, whether it was guessed, truncated or made for another store.
@@ -113,7 +113,7 @@ async fn callback(State(door): State<Arc<ListenerState>>, request: Request<Body>
         Err(refusal) => (refusal.status(), page::refusal(refusal).into_string()),
     };
     let mut response = respond(status, text, as_json);
-    if answered == Err(Refusal::Method) {
+    if answered == Err(RequestRefusal::Method) {
         let allowed = HeaderValue::from_static("GET, HEAD, POST");
         response.headers_mut().insert(header::ALLOW, allowed);
     }
@@ -130,33 +130,34 @@ enum Answered {
 }
 
 impl ListenerState {
-    async fn answer(&self, request: Request<Body>) -> Result<Answered, Refusal> {
+    async fn answer(&self, request: Request<Body>) -> Result<Answered, RequestRefusal> {
         let (parts, body) = request.into_parts();
         let (token, query) = token_and_query(&parts.uri);
         let approvals = Arc::clone(&self.approvals);
         let wait = in_the_store(move || approvals.of_token(&token)).await?;
         if !self.is_meant(&parts.headers, wait.as_ref()) {
-            return Err(Refusal::OtherHost);
+            return Err(RequestRefusal::OtherHost);
         }
-        let wait = wait.ok_or(Refusal::Unknown)?;
+        let wait = wait.ok_or(RequestRefusal::Unknown)?;
         match parts.method {
             Method::GET | Method::HEAD => {
                 if wait.state != WaitState::Waiting {
-                    return Err(Refusal::Ended(Box::new(wait)));
+                    return Err(RequestRefusal::Ended(Box::new(wait)));
                 }
                 let suggested = query.into_iter().find(|(name, _)| name == "action");
                 Ok(Answered::Question(Box::new(wait), suggested.map(|(_, action)| action)))
             }
             Method::POST => {
                 if is_cross_site(&parts.headers, &wait.base_url) {
-                    return Err(Refusal::CrossSite);
+                    return Err(RequestRefusal::CrossSite);
                 }
                 let body = whole(&parts.headers, body).await?;
-                let reply = said_in(&parts.headers, &query, &body).map_err(Refusal::NoReply)?;
+                let reply =
+                    said_in(&parts.headers, &query, &body).map_err(RequestRefusal::NoReply)?;
                 let peer = parts.extensions.get::<Peer>().copied();
                 self.decide(wait, reply, peer, wants_json(&parts.headers)).await
             }
-            _ => Err(Refusal::Method),
+            _ => Err(RequestRefusal::Method),
         }
     }
 
@@ -165,7 +166,7 @@ impl ListenerState {
     fn is_meant(&self, headers: &HeaderMap, wait: Option<&Wait>) -> bool {
         let host =
             headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        self.reach.knows(host) || wait.is_some_and(|wait| is_host_of(host, &wait.base_url))
+        self.address.answers_to(host) || wait.is_some_and(|wait| is_host_of(host, &wait.base_url))
     }
 
     async fn decide(
@@ -174,7 +175,7 @@ impl ListenerState {
         reply: Reply,
         peer: Option<Peer>,
         is_program: bool,
-    ) -> Result<Answered, Refusal> {
+    ) -> Result<Answered, RequestRefusal> {
         let by = match (is_program, peer) {
             (true, Some(peer)) => format!("a request from {}", peer.client.ip()),
             (true, None) => "a request".to_owned(),
@@ -185,7 +186,7 @@ impl ListenerState {
             PersonsAnswer { action, message, by, origin: Peer::origin(peer), whole: Some(whole) };
         let approvals = Arc::clone(&self.approvals);
         let told = in_the_store(move || {
-            let told = approvals.say(&wait.id, said)?;
+            let told = approvals.answer(&wait.id, said)?;
             let is_attended = approvals.is_attended(&wait);
             Ok((told, is_attended))
         });
@@ -193,37 +194,37 @@ impl ListenerState {
             (AnswerResult::Counts(wait), is_attended) => {
                 Ok(Answered::Decided { wait, is_attended })
             }
-            (AnswerResult::TooLate(wait), _) => Err(Refusal::Ended(wait)),
-            (AnswerResult::FromInside(_), _) => Err(Refusal::FromInside),
+            (AnswerResult::TooLate(wait), _) => Err(RequestRefusal::Ended(wait)),
+            (AnswerResult::FromInside(_), _) => Err(RequestRefusal::FromInside),
             (AnswerResult::UnknownWord(wait), _) if wait.state == WaitState::Waiting => {
-                Err(Refusal::UnknownWord(wait))
+                Err(RequestRefusal::UnknownWord(wait))
             }
-            (AnswerResult::UnknownWord(wait), _) => Err(Refusal::Ended(wait)),
-            (AnswerResult::Unknown, _) => Err(Refusal::Unknown),
+            (AnswerResult::UnknownWord(wait), _) => Err(RequestRefusal::Ended(wait)),
+            (AnswerResult::Unknown, _) => Err(RequestRefusal::Unknown),
         }
     }
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Refusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
-            Refusal::Unknown => StatusCode::NOT_FOUND,
-            Refusal::Ended(wait) => match wait.state {
+            RequestRefusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
+            RequestRefusal::Unknown => StatusCode::NOT_FOUND,
+            RequestRefusal::Ended(wait) => match wait.state {
                 WaitState::Expired | WaitState::Abandoned => StatusCode::GONE,
                 WaitState::Waiting | WaitState::Decided(_) | WaitState::Used(_) => {
                     StatusCode::CONFLICT
                 }
             },
-            Refusal::CrossSite | Refusal::FromInside => StatusCode::FORBIDDEN,
-            Refusal::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Refusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Refusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Refusal::NoReply(NoReply::UnknownFormat) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Refusal::BrokenOff | Refusal::NoReply(_) | Refusal::UnknownWord(_) => {
-                StatusCode::BAD_REQUEST
-            }
-            Refusal::Broken => StatusCode::SERVICE_UNAVAILABLE,
+            RequestRefusal::CrossSite | RequestRefusal::FromInside => StatusCode::FORBIDDEN,
+            RequestRefusal::Method => StatusCode::METHOD_NOT_ALLOWED,
+            RequestRefusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            RequestRefusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            RequestRefusal::NoReply(NoReply::UnknownFormat) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            RequestRefusal::BrokenOff
+            | RequestRefusal::NoReply(_)
+            | RequestRefusal::UnknownWord(_) => StatusCode::BAD_REQUEST,
+            RequestRefusal::Broken => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -257,54 +258,54 @@ fn token_and_query(uri: &axum::http::Uri) -> (String, Vec<(String, String)>) {
 }
 
 /// The whole body, if it arrives in time and is small enough.
-pub(crate) async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+pub(crate) async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, RequestRefusal> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let announced = announced.and_then(|length| length.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limits::BODY_BYTES_MAX as u64) {
-        return Err(Refusal::TooLarge);
+        return Err(RequestRefusal::TooLarge);
     }
     let reading = axum::body::to_bytes(body, limits::BODY_BYTES_MAX);
     match tokio::time::timeout(limits::BODY_WAIT, reading).await {
         Ok(Ok(bytes)) => Ok(bytes),
         // With an announced, small enough length only the connection can have failed.
-        Ok(Err(_)) if announced.is_some() => Err(Refusal::BrokenOff),
-        Ok(Err(_)) => Err(Refusal::TooLarge),
-        Err(_) => Err(Refusal::TooSlow),
+        Ok(Err(_)) if announced.is_some() => Err(RequestRefusal::BrokenOff),
+        Ok(Err(_)) => Err(RequestRefusal::TooLarge),
+        Err(_) => Err(RequestRefusal::TooSlow),
     }
 }
 
 /// Runs a call of the store, which blocks, so that other requests need not wait.
 pub(crate) async fn in_the_store<T: Send + 'static>(
     ask: impl FnOnce() -> Result<T, WaitError> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, RequestRefusal> {
     match tokio::task::spawn_blocking(ask).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(_)) | Err(_) => Err(Refusal::Broken),
+        Ok(Err(_)) | Err(_) => Err(RequestRefusal::Broken),
     }
 }
 
 /// Proves to another process that we have the same store, and reveals nothing else.
 async fn prove(State(door): State<Arc<ListenerState>>, request: Request<Body>) -> Response {
     if !door.is_meant(request.headers(), None) {
-        return refused(&Refusal::OtherHost);
+        return refused(&RequestRefusal::OtherHost);
     }
     let query = pairs_of(request.uri().query().unwrap_or_default().as_bytes());
     match query.iter().find(|(name, _)| name == "challenge") {
         Some((_, challenge)) => {
-            let proof = door.approvals.key.proof(door.reach.port, challenge);
+            let proof = door.approvals.key.proof(door.address.port, challenge);
             let text = "text/plain; charset=utf-8";
             respond_as(StatusCode::OK, proof, text, page::content_policy())
         }
-        None => refused(&Refusal::Unknown),
+        None => refused(&RequestRefusal::Unknown),
     }
 }
 
 async fn nothing_here(State(door): State<Arc<ListenerState>>, request: Request<Body>) -> Response {
     let is_meant = door.is_meant(request.headers(), None);
-    refused(if is_meant { &Refusal::Unknown } else { &Refusal::OtherHost })
+    refused(if is_meant { &RequestRefusal::Unknown } else { &RequestRefusal::OtherHost })
 }
 
-fn refused(refusal: &Refusal) -> Response {
+fn refused(refusal: &RequestRefusal) -> Response {
     respond(refusal.status(), page::refusal(refusal).into_string(), false)
 }
 

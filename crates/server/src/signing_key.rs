@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_can_read_or_that_is_none_is_refused() {
+    fn a_key_that_is_readable_by_others_or_invalid_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         SigningKey::of_folder(folder.path()).unwrap();
         let path = folder.path().join(FILE);

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_told_in_its_largest_units() {
+    fn a_span_is_given_in_its_largest_units() {
         for (ms, words) in [
             (-1, "0 seconds"),
             (1_999, "1 second"),

@@ -113,7 +113,7 @@ fn decide(
     if !open.is_empty() {
         if !arguments.yes && !may_be_asked() {
             let places = open.iter().map(|file| file.place.clone()).collect();
-            return Err(Failure::NobodyToAsk { places });
+            return Err(Failure::NoTerminalToAsk { places });
         }
         if !arguments.yes && !says_yes(open.len(), screen) {
             screen.talk("nothing was changed\n");

@@ -1,6 +1,6 @@
-//! What a person should do about a fault of a configuration. Faults of patterns, matchers and conditions
-//! are in `advice/expressions.rs`, what to write in the place of a value in `advice/values.rs`. All that is
-//! for YAML; `advice/json.rs` makes the advice for JSON of it.
+//! Advice about faults of a configuration. Advice about patterns, matchers and conditions is in
+//! `advice/expressions.rs`, advice about values in `advice/values.rs`. All of it is for YAML;
+//! `advice/json.rs` translates it for JSON.
 
 mod expressions;
 mod json;
@@ -18,7 +18,7 @@ use self::values::{
 };
 use super::{cut_number, did_you_mean, quoted};
 
-/// What a person is told about a [`Fault`], and its facts for programs.
+/// The advice about a [`Fault`], and its facts for programs.
 pub(crate) struct Advice {
     pub(crate) heading: String,
     pub(crate) help: String,
@@ -62,7 +62,7 @@ pub(crate) fn fault_json(fault: &Fault) -> Value {
     Value::Object(object)
 }
 
-/// What a person is told about a fault.
+/// The advice about a fault.
 pub(crate) fn advice(fault: &Fault) -> Advice {
     let advice = advice_in_yaml(fault);
     match json::is_json(&fault.source.path) {
@@ -299,7 +299,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
     }
 }
 
-/// The path as one word of a command that can be pasted.
+/// The path as one word of a shell command, to be pasted.
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_alphanumeric() || "_./~-+@:".contains(letter);

@@ -1,4 +1,4 @@
-//! What can be wrong with the built-in agent, and what a person can do about it.
+//! Errors of the built-in agent, with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,25 +7,26 @@ use hookwright_agent::model::{ModelError, ModelErrorKind};
 use hookwright_agent::permissions::RuleError;
 use hookwright_agent::transcript::TranscriptError;
 
-use super::{Failure, Message};
+use super::{Message, Failure};
 use crate::model_service::ModelService;
 
-/// What keeps `hookwright agent` from starting.
+/// Why `hookwright agent` cannot start.
 #[derive(Debug)]
 pub(crate) enum AgentFailure {
     /// There is no prompt.
     NoPrompt,
     /// The prompt cannot be read.
     PromptUnreadable { cause: io::Error },
-    /// Files are not trusted, and there is no terminal. The text names them and the command to type.
+    /// Files are not trusted, and there is no terminal to ask. The text names the files and the
+    /// command to type.
     NotTrusted { refusal: String },
-    /// No model is named, and there is no key.
+    /// No model is set, and there is no key.
     NoModel,
-    /// A service is chosen, and no model of it.
+    /// A service is set, but none of its models.
     NoModelName { service: ModelService },
     /// The script of a scripted model cannot be used.
     Script { path: PathBuf, cause: String },
-    /// A client for the model cannot be made.
+    /// The client for the model cannot be created.
     Client { error: ModelError, service: ModelService },
     /// A permission rule cannot be read.
     Rule { place: String, rule: String, cause: RuleError },
@@ -33,7 +34,7 @@ pub(crate) enum AgentFailure {
     Transcript { path: PathBuf, cause: io::Error },
     /// The transcript of a session cannot be continued.
     NotContinued { name: String, path: PathBuf, cause: TranscriptError },
-    /// A session that is not one of the agent.
+    /// The session does not belong to the agent.
     OtherSession { name: String },
     /// The project has no session of the agent.
     NoneToContinue,
@@ -48,7 +49,7 @@ impl From<AgentFailure> for Failure {
 }
 
 impl AgentFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         let (heading, place, help) = match self {
             AgentFailure::NoPrompt => (
@@ -129,7 +130,7 @@ impl AgentFailure {
     }
 }
 
-/// What to do when a model does not answer.
+/// Advice if a model does not answer.
 pub(crate) fn model_help(kind: ModelErrorKind, service: ModelService) -> String {
     let (key, url) = (service.key_variable(), service.url_variable());
     match kind {

@@ -1,4 +1,4 @@
-//! What can be wrong with waits, and what a person can do about it.
+//! Errors about waits, with advice.
 
 use hookwright_events::Wait;
 use hookwright_events::wait::{AnswerMeaning, WaitState};
@@ -10,29 +10,29 @@ use super::storage::of_store;
 use super::{Message, did_you_mean, quoted, without_number};
 use crate::text::local;
 
-/// What keeps a command from deciding or showing what waits.
+/// Why a command cannot decide or show a wait.
 #[derive(Debug)]
 pub(crate) enum ApprovalFailure {
-    /// The key of the addresses cannot be used.
+    /// The key that signs addresses cannot be used.
     Key(KeyError),
-    /// What waits cannot be read or written.
+    /// The waits cannot be read or written.
     Wait(WaitError),
     /// No wait has this id.
     NoSuchWait { id: String, nearest: Option<String>, waiting: usize },
-    /// No question is named, and none waits.
+    /// No question is named, and none is waiting.
     NothingWaits,
-    /// More than one question can be meant.
+    /// The text matches more than one question.
     Ambiguous { text: Option<String>, ids: Vec<String> },
-    /// It has been decided, or cannot be any more.
+    /// The question was decided, or has expired.
     Ended { wait: Box<Wait> },
-    /// We were called inside the session that asks.
+    /// The command runs inside the session that asks.
     FromInside { id: String, session: Option<String> },
-    /// A word that neither means yes or no nor is offered.
+    /// The word means neither yes nor no and is not offered.
     NoSuchWord { action: String, expected: Vec<String> },
 }
 
 impl ApprovalFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         match self {
             ApprovalFailure::Key(error) => of_key(error),

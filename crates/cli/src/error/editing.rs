@@ -1,4 +1,4 @@
-//! What can be wrong with a file that a command edits, in words for people.
+//! Errors of a file that a command edits, with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use super::{Message, without_number};
 /// Why a file was not edited. Nothing was written.
 #[derive(Debug)]
 pub(crate) enum EditFailure {
-    /// The system does not let us write it.
+    /// The system does not allow writing it.
     CannotWrite { path: PathBuf, cause: io::Error },
-    /// It cannot be read, so it is unknown what to change.
+    /// It cannot be parsed, so the place of the change is unknown.
     Unreadable { place: String, cause: String },
-    /// It is written in a way that cannot be edited without touching more than the hook.
+    /// Its layout does not allow changing only the hook.
     OddLayout { path: PathBuf, hook: Value, point: &'static str },
     /// There is no folder for the user's files.
     NoHome,
 }
 
 impl EditFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         match self {
             EditFailure::CannotWrite { path, cause } => Message {

@@ -1,21 +1,21 @@
-//! What can be wrong with `--data`, and what a person can do about it.
+//! Errors of `--data`, with advice.
 
 use std::io;
 
-use super::{Advice, Failure, Message, did_you_mean, without_number};
+use super::{Advice, Message, Failure, did_you_mean, without_number};
 
-/// Why `--data` are no data of an event.
+/// Why `--data` is not valid data of an event.
 #[derive(Debug)]
 pub(crate) enum DataFailure {
     /// `--data` cannot be read.
     Unreadable { source: String, cause: io::Error },
     /// `--data` is larger than any event.
     TooLarge { source: String, bytes_max: u64 },
-    /// `--data` is no JSON.
+    /// `--data` is not JSON.
     NotJson { source: String, cause: serde_json::Error },
-    /// `--data` is JSON, but no object.
+    /// `--data` is JSON, but not an object.
     NotAnObject { source: String, found: &'static str },
-    /// `--data` say themselves that they belong to another event.
+    /// `--data` names another event.
     OfOtherEvent { source: String, field: &'static str, named: String, fired: String },
 }
 
@@ -26,7 +26,7 @@ impl From<DataFailure> for Failure {
 }
 
 impl DataFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         match self {
             DataFailure::Unreadable { source, cause } => Message {
@@ -60,7 +60,7 @@ impl DataFailure {
     }
 }
 
-/// What is said of a field that no event has.
+/// Advice about a field that no event has.
 pub(crate) fn unknown_field(name: &str, nearest: Option<&str>) -> Advice {
     let help = did_you_mean(nearest).unwrap_or_else(|| {
         "hooks find it in the JSON on standard input; it is not a variable, and `when` cannot use \

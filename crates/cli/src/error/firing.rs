@@ -1,4 +1,4 @@
-//! Which parts of the program fire an event, and what a person is told about hooks that nothing fires.
+//! Lists what fires an event, and describes hooks whose events are never fired.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use hookwright_events::table::{AGENT, COMMITS, RUN};
 use super::Advice;
 use crate::text::count;
 
-/// Hooks that one message names.
+/// The maximum number of hooks that one message names.
 const NAMED_MAX: usize = 5;
 
-/// The page about all agents whose settings can call us.
+/// The page about all agents whose settings can call this program.
 const PAGE_OF_HOSTS: &str = "docs/hosts.md";
 
-/// What fires an event, beside `hookwright fire`. The one list of it: whatever comes to fire events is
-/// added here, or to the table of events.
+/// What fires an event, apart from `hookwright fire`. This is the only list: if a new part of the
+/// program fires events, add it here or to the table of events.
 pub(crate) fn fired_by(event: &EventSpec) -> Vec<&'static str> {
     let in_hosts = hosts::all().iter().filter(|host| host.sends(event)).map(|host| host.command());
     event.fired_by.iter().copied().chain(in_hosts).collect()
 }
 
-/// What a person is told about a hook that nothing fires. `event` is what it listens to, as written.
+/// The advice about a hook whose event is never fired. `event` is the hook's event, as written.
 pub(super) fn unfired_advice(id: &str, event: &str, hosts: &[Box<str>]) -> Advice {
     let heading = format!("nothing here fires `{event}`, so hook `{id}` never runs");
     Advice::new(heading, help(event, hosts))
 }
 
-/// How certain it is that nothing fires a hook.
+/// How certain it is that a hook's event is never fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// The whole run is known.
+    /// All events of this run are known.
     InThisRun,
     /// Other programs may fire it.
     AsFarAsKnown,
 }
 
-/// What is said of hooks that nothing fires: once for all hooks that listen to the same.
+/// The notes about hooks whose events are never fired: one for all hooks with the same event.
 pub(crate) fn unfired_together(certainty: Certainty, unfired: &[Arc<Hook>]) -> Vec<Advice> {
     let mut groups: Vec<Vec<&Hook>> = Vec::new();
     for hook in unfired {
@@ -74,13 +74,13 @@ fn group_advice(certainty: Certainty, group: &[&Hook]) -> Advice {
     Advice::new(heading, help(event, hosts))
 }
 
-/// What would fire this, as written in a file.
+/// What would fire this event, as written in a file.
 fn help(written: &str, hosts: &[Box<str>]) -> String {
     let pattern = Pattern::parse(written).unwrap_or_default();
     let events = pattern.points.iter().map(|point| point.event);
     let in_table = events.flat_map(|event| {
         let is_queue = event.name.starts_with("execution:");
-        // In every session `run` fires all but these.
+        // `run` fires all events of sessions except these.
         fired_by(event).into_iter().filter(move |source| *source != RUN || is_queue)
     });
     let in_hosts = hosts::all().iter().filter(|host| {
@@ -113,12 +113,12 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
     }
 }
 
-/// The host whose settings call this.
+/// The host whose settings call this program.
 fn host_called_by(source: &str) -> Option<&'static dyn Host> {
     hosts::all().iter().copied().find(|host| host.command() == source)
 }
 
-/// What a project lacks where events of these sources never happen.
+/// What a project needs, so that these sources fire events.
 fn ways_of(sources: &[&str]) -> Vec<String> {
     let hosts: Vec<&dyn Host> = sources.iter().filter_map(|it| host_called_by(it)).collect();
     let others = sources.iter().filter(|source| host_called_by(source).is_none());

@@ -1,24 +1,24 @@
-//! Why a file is not replaced by a native one, in words for people.
+//! Errors of `import --replace`: why a file is not replaced by a native one.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Advice, Failure, Message, without_number};
+use super::{Advice, Message, Failure, without_number};
 
 /// Why `import --replace` changes nothing.
 #[derive(Debug)]
 pub(crate) enum ImportFailure {
-    /// Nothing looks for the file, so its hooks do not run twice.
+    /// The program never looks for the file, so its hooks do not run twice.
     NotFoundByItself { file: PathBuf },
     /// An agent reads the file itself.
     AgentReadsIt { file: PathBuf },
-    /// It has other settings of its system.
+    /// The file has other settings of its system.
     HoldsMore { file: PathBuf, key: String },
     /// Some entries have no native form.
     SomeLeftOut { file: PathBuf, entries: usize },
-    /// There is a native file with other content.
+    /// A native file with other content exists.
     NativeIsThere { native: PathBuf, old: PathBuf },
-    /// What would be written is not the same as what is there.
+    /// The new file would not have the same hooks.
     NotTheSame { file: PathBuf, cause: String },
     /// The native file cannot be written.
     CannotWrite { file: PathBuf, cause: io::Error },
@@ -28,7 +28,7 @@ pub(crate) enum ImportFailure {
     NoUserFolder,
 }
 
-/// What is said of an imported file that is still found.
+/// Advice about an imported file that the program still finds.
 pub(crate) fn still_found(file: &Path, can_be_replaced: bool) -> Advice {
     let file = file.display();
     let heading = format!(

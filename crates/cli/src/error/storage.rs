@@ -1,4 +1,4 @@
-//! What a person can do about the store and about the folders of sessions.
+//! Advice about the store and the folders of sessions.
 
 use hookwright_pipeline::folder::FolderError;
 use hookwright_store::{StoreError, StoreLocation};
@@ -6,8 +6,7 @@ use hookwright_store::{StoreError, StoreLocation};
 use super::Message;
 use crate::state;
 
-/// What a person can do about a session's folder. Whether there is a session yet depends on when it
-/// happened.
+/// Advice about a session's folder. Whether the session exists depends on the moment of the error.
 pub(super) fn of_folder(error: &FolderError) -> &'static str {
     match error {
         FolderError::RootMissing { .. } => "restore the folder, or change to another project",
@@ -34,7 +33,7 @@ fn is_database() -> bool {
     matches!(state::location(), Ok(StoreLocation::Postgres(_)))
 }
 
-/// A command for databases needs one.
+/// The message if a command needs a database and the store is a file.
 pub(super) fn no_database() -> Message {
     Message {
         heading: "the store is a file on this machine, expected a database".into(),
@@ -44,7 +43,7 @@ pub(super) fn no_database() -> Message {
     }
 }
 
-/// There is no file to move sessions from.
+/// The message if this machine has no store to move.
 pub(super) fn nothing_to_move() -> Message {
     Message {
         heading: "there is no store on this machine, so there is nothing to move".into(),
@@ -53,7 +52,7 @@ pub(super) fn nothing_to_move() -> Message {
     }
 }
 
-/// What a person can do about the store.
+/// The message about an error of the store.
 pub(super) fn of_store(error: &StoreError) -> Message {
     let help = match error {
         StoreError::Newer { .. } if is_database() => "use the newer hookwright on this machine too",

@@ -1,4 +1,4 @@
-//! What can be wrong with tasks, and what a person can do about it.
+//! Errors about tasks, with advice.
 
 use std::path::PathBuf;
 
@@ -9,35 +9,35 @@ use hookwright_store::TaskError;
 use super::storage::of_store;
 use super::{Message, did_you_mean, quoted};
 
-/// What keeps a command from keeping, finding or completing a task.
+/// Why a command cannot store, find or complete a task.
 #[derive(Debug)]
 pub(crate) enum TaskFailure {
-    /// It cannot be kept, found or changed.
+    /// The task cannot be stored, found or changed.
     Task(TaskError),
-    /// No state is called like that.
+    /// No state has this name.
     NoSuchState { word: String, nearest: Option<&'static str> },
-    /// The running session cannot be asked.
+    /// The request to the running session failed.
     Desk(DeskError),
-    /// The session that was asked has ended without an answer.
+    /// The session ended without an answer to the request.
     NoAnswer { id: TaskId, state: TaskState, session: String },
-    /// The session whose hooks have to be asked was killed. It works on the task (`holds`), or we were
-    /// called inside it.
+    /// The session whose hooks have to be asked was killed. It works on the task (`holds`), or this
+    /// program runs inside it.
     SessionCutOff { id: TaskId, state: TaskState, session: String, resume: String, holds: bool },
-    /// The session that has to be asked runs, and cannot be reached.
+    /// The session whose hooks have to be asked is running but unreachable.
     NoDesk { id: TaskId, state: TaskState, session: String },
-    /// The session that has to be asked runs on another machine.
+    /// The session whose hooks have to be asked runs on another machine.
     Elsewhere { id: TaskId, session: String, host: String },
-    /// We were called by a process that was started in a session and hides in which.
+    /// The caller was started in a session but hides in which one.
     Hidden { id: TaskId },
-    /// Another session works on it, and its hooks have to be asked.
+    /// Another session works on the task, and its hooks have to be asked.
     Held { id: TaskId, session: String },
-    /// The session that was asked could not do it.
+    /// The session could not complete the task.
     NotCompleted { id: TaskId, session: String, reason: String },
-    /// Its text cannot be read.
+    /// The task's text cannot be read.
     TextUnreadable { cause: std::io::Error },
-    /// Another process completes it, and does not come to an end.
+    /// Another process is completing the task and has not ended in time.
     Busy { id: TaskId, pid: u32 },
-    /// There is no project where an agent says that it works.
+    /// The working directory that the agent sent contains no project.
     NoProject { path: PathBuf },
 }
 
@@ -48,7 +48,7 @@ impl From<TaskError> for TaskFailure {
 }
 
 impl TaskFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         match self {
             TaskFailure::Task(TaskError::Store(error)) => of_store(error),

@@ -1,11 +1,11 @@
-//! What keeps `test` from testing hooks, and what a person can do about it.
+//! Errors of `test`, with advice.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Failure, Message};
+use super::{Message, Failure};
 
-/// What keeps a project from being copied.
+/// Why a project cannot be copied.
 #[derive(Debug)]
 pub(crate) enum TreeError {
     TooManyFiles { files_max: usize },
@@ -20,7 +20,7 @@ pub(crate) enum TestFailure {
     NoHookFile { folder: PathBuf },
     /// `test` without test files.
     NoTestFiles { looked_in: Vec<PathBuf> },
-    /// `test` with files that hold no case, or none of that name.
+    /// The files of `test` contain no case, or none with this name.
     NoCases { filter: Option<String> },
     /// `test` while hooks are switched off.
     SwitchedOff { by: &'static str },
@@ -35,7 +35,7 @@ impl From<TestFailure> for Failure {
 }
 
 impl TestFailure {
-    /// What a person is told.
+    /// The message for the user.
     pub(super) fn message(&self) -> Message {
         match self {
             TestFailure::NoHookFile { folder } => Message {

@@ -77,7 +77,7 @@ fn nothing_is_trusted(what: String, path: &Path, help: &str) -> Message {
     }
 }
 
-/// An agent or a hook wants files to be trusted.
+/// The message if an agent or a hook wants to trust files.
 pub(super) fn from_inside() -> Message {
     Message {
         heading: "files cannot be trusted from inside a session or a hook".into(),
@@ -86,8 +86,8 @@ pub(super) fn from_inside() -> Message {
     }
 }
 
-/// Files that wait for somebody's yes.
-pub(super) fn nobody_to_ask(places: &[PathBuf]) -> Message {
+/// The message about files that a person has to trust first.
+pub(super) fn no_terminal_to_ask(places: &[PathBuf]) -> Message {
     let are = if places.len() == 1 { "is" } else { "are" };
     let command = trust::command_to_type(places.iter().map(PathBuf::as_path), true);
     Message {

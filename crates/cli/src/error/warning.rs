@@ -1,4 +1,4 @@
-//! What a person should do about a command of a hook that may not do what was meant.
+//! Advice about hook commands that may not do what their author expects.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::firing::unfired_advice;
 use super::{Advice, did_you_mean};
 
-/// Inputs of a tool that a message names.
+/// The maximum number of a tool's inputs that a message names.
 const INPUTS_NAMED_MAX: usize = 5;
 
 /// A warning as one JSON object.
@@ -41,7 +41,7 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
     })
 }
 
-/// What a person is told about a warning.
+/// The advice about a warning.
 pub(crate) fn warning_advice(warning: &Warning) -> Advice {
     let Warning { name, reference, .. } = warning;
     match &warning.kind {
@@ -154,7 +154,7 @@ fn evaluation_help(evaluation: Evaluation, reference: &str) -> String {
     }
 }
 
-/// What is said of a folder in which not every file was looked at.
+/// The note about a folder that was not searched completely.
 pub(crate) fn cut_folder(folder: &Path) -> Advice {
     Advice::new(
         format!(

@@ -1,20 +1,20 @@
-//! What can be wrong with a piece of work that somebody names, in words for people.
+//! Errors about a work item that a user names, with advice.
 
 use super::Message;
 use crate::text::count;
 
-/// A piece of work that cannot be used.
+/// A work item that cannot be used.
 #[derive(Debug)]
 pub(crate) enum WorkFailure {
     /// No issue has this number.
     NoSuchIssue { number: u64, known: Vec<u64> },
-    /// There may be one: a folder of issues cannot be read.
+    /// A folder of issues cannot be read, so it is unknown whether the issue exists.
     Unreadable { problem: String },
-    /// Several folders have an issue of this number.
+    /// Several folders have an issue with this number.
     ManyIssues { number: u64, folders: Vec<String> },
     /// A session works on it now.
     InWork { name: String, session: String },
-    /// It looks neither like an issue nor like a task.
+    /// The text is neither an issue nor a task.
     NoSuchItem { item: String },
 }
 

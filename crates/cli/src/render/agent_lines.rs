@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_wherever_a_read_ends() {
+    fn lines_stay_complete_however_the_reads_split_them() {
         let mut lines = AgentLines::default();
         assert_eq!(lines.push("stdout", "one\ntw"), "    | one\n");
         assert_eq!(lines.push("stderr", "oh"), "");

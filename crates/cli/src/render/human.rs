@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_act_on_is_made_visible_in_it() {
+    fn control_characters_in_it_are_made_visible() {
         let clears = "\u{1b}[2J\u{7}a\u{202e}b\n";
         assert_eq!(shown(Status::Success, clears, "", None), "␛[2J␇a\\u{202e}b\n");
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_is_told_in_a_few_digits() {
+    fn usage_is_shown_with_a_few_digits() {
         for (input_tokens, output_tokens, cost_usd, text) in [
             (1, 0, None, "1 token"),
             (900, 99, Some(0.0), "999 tokens, $0.00"),

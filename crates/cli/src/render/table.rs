@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_fits_is_as_it_is() {
+    fn a_table_that_fits_is_unchanged() {
         for columns_max in [None, Some(73), Some(200)] {
             assert_eq!(table().fitted(columns_max), table().to_string());
         }
@@ -214,7 +214,7 @@ user:interrupt                        the user has
     }
 
     #[test]
-    fn where_words_would_be_torn_apart_cells_stand_below_each_other() {
+    fn cells_are_stacked_if_words_would_have_to_be_split() {
         assert_eq!(
             table().fitted(Some(40)),
             "session:end

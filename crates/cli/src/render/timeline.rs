@@ -9,13 +9,13 @@ mod page;
 mod words;
 
 use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
-use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, Milestone, Part};
+use hookwright_pipeline::timeline::{HookRun, Iteration, Milestone, Part, TimelineEvent};
 
 use super::{at_most, human};
 use crate::known_session::KnownSession;
 use crate::text::{Paint, count, local, one_line, visible};
 use abridged::{Abridged, AbridgedEntry};
-use page::{Page, WORDS_MAX, Words};
+use page::{TimelinePage, WORDS_MAX, Words};
 
 /// Hooks and decisions of one iteration that are drawn.
 const DEEDS_SHOWN_MAX: usize = 30;
@@ -23,7 +23,7 @@ const DEEDS_SHOWN_MAX: usize = 30;
 /// Draws the parts of a timeline.
 pub(crate) struct TimelineScreen {
     all: bool,
-    page: Page,
+    page: TimelinePage,
     in_stage: bool,
     iterations: Abridged<Iteration>,
     items: Abridged<DrawnItem>,
@@ -55,7 +55,7 @@ impl TimelineScreen {
     pub(crate) fn new(all: bool, columns: Option<usize>) -> Self {
         Self {
             all,
-            page: Page { columns },
+            page: TimelinePage { columns },
             in_stage: false,
             iterations: Abridged::default(),
             items: Abridged::default(),
@@ -76,7 +76,7 @@ impl TimelineScreen {
                 let before = self.flush_iterations();
                 self.with_its_item(before) + &self.milestone(milestone)
             }
-            Part::Deed(deed) => {
+            Part::TimelineEvent(deed) => {
                 let (_, trunk) = self.rails();
                 let before = self.flush_iterations() + &self.flush_items_outside();
                 let text = before + &self.deeds(&trunk, std::slice::from_ref(&deed), 0);
@@ -304,11 +304,11 @@ impl TimelineScreen {
     }
 
     /// The lines of these events, with the number of those left out.
-    fn deeds(&mut self, trunk: &str, deeds: &[Deed], more: u64) -> String {
+    fn deeds(&mut self, trunk: &str, deeds: &[TimelineEvent], more: u64) -> String {
         let mut text = String::new();
         let (mut shown, mut more, mut skipped) = (0, more, 0);
         for deed in deeds {
-            if !self.all && matches!(deed, Deed::Hook(HookRun { status: "skipped", .. })) {
+            if !self.all && matches!(deed, TimelineEvent::Hook(HookRun { status: "skipped", .. })) {
                 skipped += 1;
             } else if !self.all && shown == DEEDS_SHOWN_MAX {
                 more += 1;

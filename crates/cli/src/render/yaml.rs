@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_as_it_was() {
+    fn written_yaml_is_read_back_unchanged() {
         for text in [
             "go build ./...",
             "echo 'a: b' # c",

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_answered_or_stopped_without_a_yes() {
+    fn answering_and_stopping_need_a_confirmation() {
         let waits = ["w1", "w2"];
         for (keys, requests) in [
             ("a", vec![]),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn escape_goes_back() {
+    fn escape_returns_to_the_last_view() {
         let (mut dialog, model) = (Dialog::default(), model(&["w1"]));
         for opening in ['a', 'r', 's'] {
             assert_eq!(dialog.press(Key::Letter(opening), &model), None);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_question_there_is_nothing_to_answer() {
+    fn without_a_question_the_answer_keys_do_nothing() {
         assert_eq!(pressed("ayr\ry\t", &[]), []);
     }
 

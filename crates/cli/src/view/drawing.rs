@@ -19,7 +19,7 @@ const TEXT_CHARS_MAX: usize = 500;
 
 /// One line of the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct ViewLine {
     pub(crate) text: String,
     pub(crate) tone: Tone,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Surroundings {
 }
 
 /// Draws the view.
-pub(crate) fn lines(model: &ViewModel, dialog: &Dialog, around: Surroundings) -> Vec<Line> {
+pub(crate) fn lines(model: &ViewModel, dialog: &Dialog, around: Surroundings) -> Vec<ViewLine> {
     let rows = rows_of_view(around.rows, dialog.more_output);
     // The last column stays free, so that no terminal wraps.
     let width = around.columns.saturating_sub(1).max(1);
@@ -115,13 +115,13 @@ enum Weight {
 
 struct Drawn {
     width: usize,
-    lines: Vec<(Weight, Line)>,
+    lines: Vec<(Weight, ViewLine)>,
 }
 
 impl Drawn {
     fn add(&mut self, weight: Weight, tone: Tone, text: &str) {
         let text = cut(text, self.width);
-        self.lines.push((weight, Line { text, tone }));
+        self.lines.push((weight, ViewLine { text, tone }));
     }
 
     /// `── one: full-workflow ───────────── 3m12s ──`
@@ -237,7 +237,7 @@ impl Drawn {
     }
 
     /// The most important lines, in their order.
-    fn fit(self, rows: usize) -> Vec<Line> {
+    fn fit(self, rows: usize) -> Vec<ViewLine> {
         let mut lines = self.lines;
         while lines.len() > rows {
             let least = lines.iter().map(|(weight, _)| *weight).min();

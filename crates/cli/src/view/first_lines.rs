@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn lines_that_do_not_fit_are_counted() {
         let lines = FirstLines::of("one\n\nthree\n");
         assert_eq!(lines.first(9), (&["one".into(), String::new(), "three".into()][..], 0));
         assert_eq!(lines.first(1), (&["one".into()][..], 2));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_whole_however_they_were_printed() {
+    fn lines_are_complete_however_they_were_printed() {
         let mut lines = LastLines::default();
         lines.push("stdout", "one\ntw");
         lines.push("stderr", "oh");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_many_lines_nor_long_ones_are_kept() {
+    fn the_number_and_length_of_kept_lines_is_limited() {
         let mut lines = LastLines::default();
         lines.push("stdout", &"x\n".repeat(10_000));
         lines.push("stdout", &"y".repeat(10_000));

@@ -13,7 +13,7 @@ use super::drawing::{self, Surroundings};
 use super::keys::Keys;
 use super::limits::{FRAME, TICK};
 use super::terminal::Terminal;
-use super::{Answering, Shared, locked};
+use super::{AnswerQuestion, Shared, locked};
 use hookwright_server::approvals::now_ms;
 
 /// The thread that draws.
@@ -22,7 +22,7 @@ pub(super) struct Painter {
     terminal: Arc<Mutex<Terminal>>,
     bell: PipeReader,
     gate: PauseGate,
-    answering: Answering,
+    answering: AnswerQuestion,
     dialog: Dialog,
     keys: Keys,
     painted: Instant,
@@ -42,7 +42,7 @@ impl Painter {
         terminal: Arc<Mutex<Terminal>>,
         bell: PipeReader,
         gate: PauseGate,
-        answering: Answering,
+        answering: AnswerQuestion,
     ) -> Self {
         let (dialog, keys, painted) = (Dialog::default(), Keys::default(), Instant::now());
         Self { shared, terminal, bell, gate, answering, dialog, keys, painted }

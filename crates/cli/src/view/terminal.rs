@@ -11,7 +11,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 
-use super::drawing::{Line, Tone};
+use super::drawing::{Tone, ViewLine};
 
 /// Begins a synchronized update, if the terminal supports that.
 const BEGIN: &str = "\x1b[?2026h\r";
@@ -35,7 +35,7 @@ pub(crate) struct Terminal {
     /// The keyboard's previous settings; `None` while the view does not have the terminal.
     before: Option<Before>,
     /// The lines that are drawn.
-    drawn: Vec<Line>,
+    drawn: Vec<ViewLine>,
     size: (usize, usize),
     /// Whether it was released on purpose, so that it is not taken again without a request.
     is_away: bool,
@@ -154,7 +154,7 @@ impl Terminal {
     }
 
     /// Prints text above the view, and draws the view below it.
-    pub(crate) fn show(&mut self, above: &str, lines: Vec<Line>) {
+    pub(crate) fn show(&mut self, above: &str, lines: Vec<ViewLine>) {
         if self.before.is_none() {
             self.send(above);
             return;

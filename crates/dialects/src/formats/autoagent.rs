@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Action, Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Meaning, Policy, Wire, WireReader};
+use hookwright_engine::policy::{At, Meaning, Policy, Wire, WireInput, WireReader};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventSpec, Outcome};
@@ -95,8 +95,8 @@ const RULES: Policy = Policy {
 struct AutoAgentWire(Blocking);
 
 impl Wire for AutoAgentWire {
-    fn input(&self, reader: &WireReader<'_>) -> Input {
-        Input { stdin: event::stdin(reader.event), ..Input::default() }
+    fn input(&self, reader: &WireReader<'_>) -> WireInput {
+        WireInput { stdin: event::stdin(reader.event), ..WireInput::default() }
     }
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {

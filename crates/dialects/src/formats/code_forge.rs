@@ -24,7 +24,9 @@ use std::time::Duration;
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::NativeWire;
 use hookwright_engine::hook::{Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Meaning, Policy, VariableContent, Wire, WireReader};
+use hookwright_engine::policy::{
+    At, Meaning, Policy, VariableContent, Wire, WireInput, WireReader,
+};
 use hookwright_engine::variables::Environment;
 use hookwright_events::Outcome;
 
@@ -92,7 +94,7 @@ impl Foreign for CodeForge {
 struct ForgeWire;
 
 impl Wire for ForgeWire {
-    fn input(&self, reader: &WireReader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> WireInput {
         event::input(reader)
     }
 

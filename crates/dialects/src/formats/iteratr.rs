@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Meaning, Policy, Wire, WireReader};
+use hookwright_engine::policy::{At, Meaning, Policy, Wire, WireInput, WireReader};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventName, EventSpec, Outcome};
@@ -91,8 +91,8 @@ struct IteratrWire;
 
 impl Wire for IteratrWire {
     /// Only the environment: its hooks have no standard input.
-    fn input(&self, _reader: &WireReader<'_>) -> Input {
-        Input::default()
+    fn input(&self, _reader: &WireReader<'_>) -> WireInput {
+        WireInput::default()
     }
 
     fn meaning(&self, outcome: &Outcome, _at: At<'_>) -> Meaning {

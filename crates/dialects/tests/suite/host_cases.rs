@@ -49,7 +49,7 @@ fn is_recording(case: &Path) -> bool {
 }
 
 #[test]
-fn every_case_of_every_host_is_read_and_answered_as_its_files_say() {
+fn every_case_of_every_host_is_read_and_answered_as_its_files_expect() {
     let mut differences = Vec::new();
     for host in hosts_with_cases() {
         let cases = cases(host);

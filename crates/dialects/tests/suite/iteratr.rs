@@ -44,7 +44,7 @@ fn piped(hooks: &str, event: &str, data: Value) -> String {
 }
 
 #[test]
-fn what_the_shell_says_of_a_command_that_it_cannot_read_is_the_text_of_its_failure() {
+fn the_shells_message_about_an_unparsable_command_is_the_text_of_its_failure() {
     for command in ["if", "sh ./missing.sh", ". ./missing.sh"] {
         let place = tempfile::tempdir().unwrap();
         // Started by its path, as hooks are, since its messages contain the name it was called by.
@@ -62,7 +62,7 @@ fn what_the_shell_says_of_a_command_that_it_cannot_read_is_the_text_of_its_failu
 }
 
 #[test]
-fn a_big_value_arrives_whole_and_one_that_no_environment_holds_is_said() {
+fn a_big_value_arrives_completely_and_one_too_big_for_the_environment_is_reported() {
     let hooks = "  on_task_complete: [{command: 'printf %s {{task_content}} | wc -c | tr -d \" \"', pipe_output: true}]\n";
     let shown = |bytes: usize| {
         piped(hooks, "on_task_complete", json!({ "task_content": "x".repeat(bytes) }))
@@ -75,7 +75,7 @@ fn a_big_value_arrives_whole_and_one_that_no_environment_holds_is_said() {
 }
 
 #[test]
-fn hooks_are_said_natively_where_native_hooks_do_the_same_and_keep_their_dialect_elsewhere() {
+fn hooks_are_converted_to_native_ones_if_those_do_the_same_and_else_keep_their_dialect() {
     let loaded = load(
         "
   session_start: [{command: 'echo {{session}}', timeout: 5}]

@@ -11,7 +11,7 @@ mod over_limits;
 mod pages;
 
 #[test]
-fn every_case_of_every_dialect_does_what_its_promise_says() {
+fn every_case_of_every_dialect_does_what_its_description_promises() {
     std::thread::scope(|scope| {
         for dialect in cases::dialects() {
             scope.spawn(|| cases::run_all(dialect));

@@ -24,7 +24,7 @@ use super::{ActionNews, HookAttempt};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
 use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
-use crate::policy::Input;
+use crate::policy::WireInput;
 use crate::process_outcome::{process_outcome, say_start_failure};
 use crate::template::{Filled, ValueWriting};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, OfDialect, PREFIX};
@@ -185,7 +185,11 @@ fn author_env(attempt: &HookAttempt, shell: &Shell) -> Result<Vec<(String, Strin
 }
 
 /// What the hook's dialect adds to the environment: its own variables, and values of `{{x}}`.
-fn of_dialect<'a>(input: &'a Input, shell: &Shell, command: &'a Filled<'_>) -> Vec<OfDialect<'a>> {
+fn of_dialect<'a>(
+    input: &'a WireInput,
+    shell: &Shell,
+    command: &'a Filled<'_>,
+) -> Vec<OfDialect<'a>> {
     let theirs =
         input.variables.iter().map(|(name, value)| OfDialect { name, shown_as: None, value });
     let placed = command.environment.iter().map(|(generated, value)| OfDialect {
@@ -216,7 +220,7 @@ fn not_started(cause: String) -> (Outcome, Duration) {
 /// Puts values that did not fit into files, and names the files in the environment.
 fn place_left_out(
     shell: &Shell,
-    input: &Input,
+    input: &WireInput,
     environment: &mut ChildEnvironment,
     host: &Environment,
 ) -> Result<Option<tempfile::TempDir>, String> {
@@ -231,7 +235,7 @@ fn place_left_out(
     placed.map_err(|error| format!("a value cannot be written to a file: {error}"))
 }
 
-fn too_large(left: &LeftOut, input: &Input) -> String {
+fn too_large(left: &LeftOut, input: &WireInput) -> String {
     let (shown_as, bytes) = (&left.shown_as, left.value.len());
     let is_variable = *shown_as == format!("${{{}}}", left.name);
     let why = if left.value.contains('\0') {

@@ -328,7 +328,7 @@ impl Driver {
     }
 
     fn start(&mut self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
-        let mut ending = Ending { hook, sender: self.sender.clone(), sent: false };
+        let mut ending = AttemptEnd { hook, sender: self.sender.clone(), sent: false };
         if let Some(error) = refused {
             let cause = format!("its start could not be recorded in the journal: {error}");
             return ending
@@ -470,7 +470,7 @@ fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {
 }
 
 /// Polls the awaited actions until one has ended; pending forever if there is none. A panic ends
-/// only the action: its `Ending` reports it.
+/// only the action: its `AttemptEnd` reports it.
 async fn ended(awaited: &mut Vec<RunningAction>) {
     std::future::poll_fn(|context| {
         for at in 0..awaited.len() {
@@ -488,13 +488,13 @@ async fn ended(awaited: &mut Vec<RunningAction>) {
 
 /// Reports how an attempt ended, even if the action panicked or was dropped, so that the driver
 /// never waits forever.
-struct Ending {
+struct AttemptEnd {
     hook: usize,
     sender: UnboundedSender<DriverMessage>,
     sent: bool,
 }
 
-impl Ending {
+impl AttemptEnd {
     fn send(&mut self, outcome: Outcome, took: Duration) {
         self.sent = true;
         let ended = HookHappening::Ended { hook: self.hook, outcome, took };
@@ -503,7 +503,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for AttemptEnd {
     fn drop(&mut self) {
         if !self.sent {
             let cause = "it was abandoned before it ended".to_owned();

@@ -82,7 +82,7 @@ fn a_hook_reads_one_line_of_json_with_the_event_and_its_own_name() {
         attempt: 2,
         root: std::path::Path::new("/"),
     };
-    let Input { stdin: line, variables } = NativeWire.input(&reader);
+    let WireInput { stdin: line, variables } = NativeWire.input(&reader);
     assert_eq!(variables, []);
     assert_eq!(line.matches('\n').count(), 1);
     assert!(line.ends_with('\n'));

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::file_print::{Budget, FilePrint};
-use super::{Bounds, is_ours};
+use super::{ScanLimits, is_ours};
 use crate::limits::{GIT_LIST_BYTES_MAX, REPOSITORY_DEPTH_MAX};
 use hookwright_engine::limits::{KILL_GRACE, LINGER};
 
@@ -86,7 +86,7 @@ pub(super) struct Git {
 
 /// The result of comparing two scans.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct GitComparison {
     /// The changed paths, relative to the root.
     pub(super) changed: Vec<Vec<u8>>,
     /// The second scan, usable as a first one; `None` if it is incomplete.
@@ -153,7 +153,7 @@ struct Blob {
     id: Vec<u8>,
 }
 
-type Promise<'a, T> = Pin<Box<dyn Future<Output = Result<T, GitProblem>> + Send + 'a>>;
+type GitFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, GitProblem>> + Send + 'a>>;
 
 impl Git {
     pub(super) fn new(program: PathBuf, environment: &[(OsString, OsString)]) -> Self {
@@ -176,7 +176,7 @@ impl Git {
         &self,
         root: &Path,
         prefix: Option<Arc<[u8]>>,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<GitSeen, GitProblem> {
         let (prefix, listed) = match prefix {
             Some(prefix) => (prefix, self.status(root, bounds).await?),
@@ -195,8 +195,8 @@ impl Git {
         &self,
         root: &Path,
         before: &GitSeen,
-        bounds: Bounds,
-    ) -> Result<Compared, GitProblem> {
+        bounds: ScanLimits,
+    ) -> Result<GitComparison, GitProblem> {
         let was = &before.repository;
         let known = was.prints.keys().cloned();
         let (listed, prints) =
@@ -217,7 +217,7 @@ impl Git {
         );
         let changed = changed.into_iter().filter(|path| !is_ours(path)).collect();
         let after = self.as_first_look(root, before.prefix(), listed, prints, bounds).await;
-        Ok(Compared { changed, after: after.ok() })
+        Ok(GitComparison { changed, after: after.ok() })
     }
 
     /// Turns a second scan into a first one: with prints of all that is listed now, and of nothing
@@ -228,7 +228,7 @@ impl Git {
         prefix: Arc<[u8]>,
         listed: GitListing,
         mut prints: BTreeMap<Vec<u8>, Print>,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<GitSeen, GitProblem> {
         prints.retain(|path, _| listed.paths.contains_key(path));
         let new: Vec<Vec<u8>> =
@@ -238,7 +238,7 @@ impl Git {
     }
 
     /// The root's prefix in its work tree. An ignored root counts as outside git.
-    async fn prefix(&self, root: &Path, bounds: Bounds) -> Result<Vec<u8>, GitProblem> {
+    async fn prefix(&self, root: &Path, bounds: ScanLimits) -> Result<Vec<u8>, GitProblem> {
         let mut prefix = self.call(root, &["rev-parse", "--show-prefix"], bounds).await?;
         if prefix.last() == Some(&b'\n') {
             prefix.pop();
@@ -254,7 +254,7 @@ impl Git {
         }
     }
 
-    async fn status(&self, folder: &Path, bounds: Bounds) -> Result<GitListing, GitProblem> {
+    async fn status(&self, folder: &Path, bounds: ScanLimits) -> Result<GitListing, GitProblem> {
         let arguments: Vec<&str> = STATUS.iter().chain(HERE).copied().collect();
         let printed = self.call(folder, &arguments, bounds).await?;
         let listed = GitListing::parse(&printed).ok_or_else(|| misread("status"))?;
@@ -270,7 +270,7 @@ impl Git {
         root: &Path,
         old: Option<&str>,
         new: Option<&str>,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<Vec<(Vec<u8>, Blob)>, GitProblem> {
         let Some(known) = old.or(new).filter(|_| old != new) else {
             return Ok(Vec::new());
@@ -290,8 +290,8 @@ impl Git {
         folder: &'a Path,
         paths: impl Iterator<Item = Vec<u8>> + Send + 'a,
         depth: usize,
-        bounds: Bounds,
-    ) -> Promise<'a, BTreeMap<Vec<u8>, Print>> {
+        bounds: ScanLimits,
+    ) -> GitFuture<'a, BTreeMap<Vec<u8>, Print>> {
         let paths: Vec<Vec<u8>> = paths.collect();
         Box::pin(async move {
             if paths.is_empty() {
@@ -322,7 +322,7 @@ impl Git {
         &self,
         place: &Path,
         depth: usize,
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<Print, GitProblem> {
         match self.status(place, bounds).await {
             Ok(GitListing { head, paths }) => {
@@ -340,7 +340,7 @@ impl Git {
         &self,
         folder: &Path,
         arguments: &[&str],
-        bounds: Bounds,
+        bounds: ScanLimits,
     ) -> Result<Vec<u8>, GitProblem> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -394,7 +394,7 @@ fn failure(stderr: &str, code: i32) -> GitProblem {
 fn file_prints(
     folder: &Path,
     paths: Vec<Vec<u8>>,
-    bounds: Bounds,
+    bounds: ScanLimits,
 ) -> Result<Vec<(Vec<u8>, FilePrint)>, GitProblem> {
     let mut budget = Budget::new();
     let print = |path: Vec<u8>| {

@@ -38,7 +38,7 @@ impl RepositoryPlace {
     pub(super) fn find(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let mut marks: Vec<RepositoryMark> =
-            folder.ancestors().map(|above| RepositoryMark::of(&above.join(".git"))).collect();
+            folder.ancestors().map(|above| RepositoryMark::read(&above.join(".git"))).collect();
         // Outside repositories the search usually ends here, and it is made twice per iteration.
         if marks.iter().all(|mark| *mark == RepositoryMark::Missing) {
             return None;
@@ -47,14 +47,15 @@ impl RepositoryPlace {
             let git = above.join(".git");
             if marks[number] != RepositoryMark::Missing {
                 marks.extend(
-                    ["config", "info/exclude"].map(|name| RepositoryMark::of(&git.join(name))),
+                    ["config", "info/exclude"].map(|name| RepositoryMark::read(&git.join(name))),
                 );
             }
             // The folder's own ignore file does not apply to itself, and a repository never ignores
             // its top.
             if above != folder {
                 marks.extend(
-                    [above.join(".gitignore"), git.join("index")].map(|it| RepositoryMark::of(&it)),
+                    [above.join(".gitignore"), git.join("index")]
+                        .map(|it| RepositoryMark::read(&it)),
                 );
             }
         }
@@ -63,7 +64,7 @@ impl RepositoryPlace {
 }
 
 impl RepositoryMark {
-    fn of(path: &Path) -> Self {
+    fn read(path: &Path) -> Self {
         // A link counts as its target; a dangling one still exists.
         let found = fs::symlink_metadata(path);
         let found = found.map(|found| match found.is_symlink() {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::file_print::{Budget, FilePrint};
-use super::{Bounds, Unseen, is_ours};
+use super::{ScanLimits, Unseen, is_ours};
 
 /// All files, by their path from the root.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Walked {
 
 /// The result of comparing two scans.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct WalkComparison {
     /// What was created, deleted or changed.
     pub(super) changed: Vec<Vec<u8>>,
     /// The folders that could not be listed.
@@ -35,7 +35,7 @@ pub(super) struct Compared {
 }
 
 /// Scans all files. The content of fresh ones is read.
-pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
+pub(super) fn walk(root: &Path, bounds: ScanLimits) -> Result<Walked, Unseen> {
     let now = SystemTime::now();
     let mut walked = look(root, bounds)?;
     let mut budget = Budget::new();
@@ -52,8 +52,8 @@ pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
 pub(super) fn changed_since(
     root: &Path,
     before: &Walked,
-    bounds: Bounds,
-) -> Result<Compared, Unseen> {
+    bounds: ScanLimits,
+) -> Result<WalkComparison, Unseen> {
     let now = SystemTime::now();
     let mut after = look(root, bounds)?;
     let mut budget = Budget::new();
@@ -80,7 +80,7 @@ pub(super) fn changed_since(
         !unreadable.iter().any(|(folder, _)| path.starts_with(folder))
     });
     let note = note_of(&unreadable);
-    Ok(Compared { changed, note, after })
+    Ok(WalkComparison { changed, note, after })
 }
 
 fn note_of(unreadable: &[&(PathBuf, String)]) -> Option<Unseen> {
@@ -91,7 +91,7 @@ fn note_of(unreadable: &[&(PathBuf, String)]) -> Option<Unseen> {
     Some(Unseen::Folders { count: folders.len(), first: first.clone(), cause: cause.clone() })
 }
 
-fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
+fn look(root: &Path, bounds: ScanLimits) -> Result<Walked, Unseen> {
     let mut walked = Walked::default();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -135,7 +135,7 @@ fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
 }
 
 /// The error carries the limit.
-fn in_time(bounds: Bounds) -> Result<(), Unseen> {
+fn in_time(bounds: ScanLimits) -> Result<(), Unseen> {
     let after = Duration::ZERO;
     if Instant::now() < bounds.deadline { Ok(()) } else { Err(Unseen::TookTooLong { after }) }
 }

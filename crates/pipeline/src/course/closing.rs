@@ -10,7 +10,7 @@ use super::way::{Way, unexpected};
 use crate::plan::Reason;
 
 /// The result of one of the last events.
-enum Closed {
+enum ClosingEnd {
     /// Its hooks have answered.
     Decided,
     /// One of them aborted the session, for this reason.
@@ -56,7 +56,7 @@ impl Way {
             let why = if status == Failed { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
             let closed = self.fire_closing(ClosingEvent::SessionStop, status, data).await;
-            if let (Closed::Aborted(why), Failed) = (closed, status) {
+            if let (ClosingEnd::Aborted(why), Failed) = (closed, status) {
                 words = also(&why, status, &words);
                 (status, reason) = (Aborted, Aborted.as_str());
             }
@@ -67,13 +67,15 @@ impl Way {
         let cut_off = self.settle(Step::Settle).await;
         match (status, closed) {
             // An abort always counts; but a person's interrupt has the last word.
-            (Completed, Closed::Aborted(why)) => self.end(Aborted, why).await,
-            (Failed | Paused, Closed::Aborted(why)) => {
+            (Completed, ClosingEnd::Aborted(why)) => self.end(Aborted, why).await,
+            (Failed | Paused, ClosingEnd::Aborted(why)) => {
                 self.end(Aborted, also(&why, status, &words)).await
             }
             // Sessions with another status can be resumed anyway.
-            (Completed, Closed::Interrupted) => self.end_later(&[]).await,
-            (Completed, Closed::Decided) if !cut_off.is_empty() => self.end_later(&cut_off).await,
+            (Completed, ClosingEnd::Interrupted) => self.end_later(&[]).await,
+            (Completed, ClosingEnd::Decided) if !cut_off.is_empty() => {
+                self.end_later(&cut_off).await
+            }
             _ => self.end(status, words).await,
         }
     }
@@ -99,17 +101,17 @@ impl Way {
         event: ClosingEvent,
         status: SessionStatus,
         data: Value,
-    ) -> Closed {
+    ) -> ClosingEnd {
         // A session that was killed while it ended comes to the same end again, and its hooks have
         // run; only after an interrupt the end may differ.
         let endings = self.history.endings;
         let resumes = (status == Interrupted).then_some(self.history.resumes);
         let point = Point::Closing { event, endings, status, resumes };
         match self.decide(point, data, Vec::new()).await {
-            Err(EarlyEnd::Interrupted(_)) => Closed::Interrupted,
-            Ok(Decided { verdict: Verdict::Abort { reason }, .. }) => Closed::Aborted(reason),
+            Err(EarlyEnd::Interrupted(_)) => ClosingEnd::Interrupted,
+            Ok(Decided { verdict: Verdict::Abort { reason }, .. }) => ClosingEnd::Aborted(reason),
             Ok(_) | Err(EarlyEnd::Aborted(_) | EarlyEnd::Failed(_) | EarlyEnd::Paused { .. }) => {
-                Closed::Decided
+                ClosingEnd::Decided
             }
         }
     }

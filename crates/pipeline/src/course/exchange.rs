@@ -68,10 +68,10 @@ impl Exchange {
             swap(&mut slot.state.position, position);
             swap(&mut slot.state.history, history);
         }
-        self.told(position, history).await
+        self.answer(position, history).await
     }
 
-    pub(super) async fn told(
+    pub(super) async fn answer(
         &self,
         position: &mut Position,
         history: &mut History,

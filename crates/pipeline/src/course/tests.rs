@@ -40,7 +40,7 @@ fn turns(steps: &[String]) -> usize {
 }
 
 #[test]
-fn a_session_goes_through_its_stages_and_iterations_in_order() {
+fn a_session_runs_its_stages_and_iterations_in_order() {
     let steps = World::default().steps([fixed(2), fixed(1)]);
     assert_eq!(
         steps,
@@ -93,7 +93,7 @@ fn a_stage_ends_by_judgment_or_by_its_bounds() {
 }
 
 #[test]
-fn the_session_waits_between_iterations_but_not_behind_the_last_or_where_the_agent_has_to_know() {
+fn the_session_waits_between_iterations_but_not_after_the_last_or_before_a_recovery() {
     let slow = || StageBounds { delay: Duration::from_secs(5), ..fixed(3) };
     let steps = World::default().steps([slow()]);
     let waits = steps.iter().filter(|step| *step == "wait 5s").count();
@@ -138,7 +138,7 @@ fn a_failure_ends_the_session_unless_hooks_answer_it_and_not_too_often() {
 }
 
 #[test]
-fn an_abort_ends_the_session_wherever_it_happens() {
+fn an_abort_at_any_point_ends_the_session() {
     for (key, status) in [
         ("session:start/0", "aborted: enough"),
         ("stage:start/0", "aborted: enough"),
@@ -188,7 +188,7 @@ fn pieces_of_work_are_taken_one_by_one_until_none_is_left() {
 }
 
 #[test]
-fn what_becomes_of_a_piece_of_work_follows_from_its_iterations_its_hooks_and_its_agent() {
+fn the_state_of_a_work_item_follows_from_its_iterations_its_hooks_and_its_agent() {
     let one = || World::default().items(WorkSource::Tasks, &["TAS-1"]);
     let stop = || decides("stop");
     let late = StageBounds { max_runtime: Some(Duration::from_secs(5)), ..queue(3, 9) };
@@ -259,7 +259,7 @@ fn gives_up(cause: FailureCause, until: Option<i64>) -> Option<GivenUp> {
 }
 
 #[test]
-fn the_next_agent_takes_over_and_the_session_waits_or_pauses_where_none_can_work() {
+fn the_next_agent_takes_over_and_the_session_waits_or_pauses_if_none_can_work() {
     use FailureCause::{Auth, Crash, Outage, Quota, RateLimit};
     let two = || StageBounds { agents: vec!["one".into(), "two".into()], ..fixed(1) };
     // An hour after the world's time.
@@ -354,7 +354,7 @@ fn a_hook_that_blocks_the_stop_gets_one_more_iteration_until_a_bound_is_reached(
 }
 
 #[test]
-fn what_hooks_report_after_the_last_iteration_is_delivered_once_if_it_has_to_be() {
+fn reports_after_the_last_iteration_are_delivered_once_if_necessary() {
     let reports = |last| World::default().reports("iteration:complete/0/1", last);
     assert_eq!(behind(&reports(Last::Nothing).steps([fixed(1)]))[0], "session:stop/1");
     let steps = reports(Last::Failure).steps([fixed(1)]);
@@ -444,7 +444,7 @@ fn told(steps: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_session_killed_anywhere_does_what_was_left_and_nothing_twice() {
+fn a_session_killed_at_any_point_does_the_rest_and_nothing_twice() {
     for (world, bounds) in sessions() {
         let mut whole = world.clone();
         let steps = whole.steps([bounds.clone()]);
@@ -467,7 +467,7 @@ fn a_session_killed_anywhere_does_what_was_left_and_nothing_twice() {
 }
 
 #[test]
-fn a_session_that_ended_early_goes_on_when_it_is_resumed() {
+fn a_session_that_ended_early_continues_when_it_is_resumed() {
     for (mut world, words) in [
         (
             World::default().turn(2, failed("broken")),
@@ -552,7 +552,7 @@ fn of_the_lines_of_a_command_the_first_new_one_is_taken_and_none_twice_that_fail
 }
 
 #[test]
-fn a_piece_of_work_that_was_put_back_is_left_to_other_sessions_also_after_a_resume() {
+fn a_work_item_that_was_put_back_is_left_to_other_sessions_even_after_a_resume() {
     let two = || World::default().items(WorkSource::Tasks, &["TAS-1", "TAS-2"]);
     let mut world = two().task("TAS-1", TaskState::Open);
     world.steps([queue(3, 9)]);

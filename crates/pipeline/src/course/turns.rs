@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_shown_so_that_they_can_be_told_apart() {
+    fn amounts_have_enough_digits_to_be_distinguished() {
         for (amount, shown) in [(0.0, "$0.00"), (12.5, "$12.50"), (0.0003, "$0.000300")] {
             assert_eq!(dollars(amount), shown);
         }

@@ -87,7 +87,7 @@ impl Way {
 
     /// Runs the whole course.
     pub(super) async fn go(mut self) -> Infallible {
-        let told = self.exchange.told(&mut self.position, &mut self.history).await;
+        let told = self.exchange.answer(&mut self.position, &mut self.history).await;
         let left = match self.take_in(told) {
             Ok(_) => self.work().await,
             Err(leave) => Err(leave),

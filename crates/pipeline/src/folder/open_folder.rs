@@ -143,14 +143,14 @@ impl OpenFolder {
             Err(cause) => {
                 return match self.kind(name)? {
                     Some(FileType::RegularFile) | None => Err(problem(cause)),
-                    Some(kind) => Ok(Read::NotAFile { found: shown(kind) }),
+                    Some(kind) => Ok(Read::NotAFile { found: kind_name(kind) }),
                 };
             }
         };
         let stat = rustix::fs::fstat(&file).map_err(problem)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
-            kind => return Ok(Read::NotAFile { found: shown(kind) }),
+            kind => return Ok(Read::NotAFile { found: kind_name(kind) }),
         }
         let mut bytes = Vec::new();
         match file.take(bytes_max + 1).read_to_end(&mut bytes) {
@@ -337,7 +337,7 @@ fn error(doing: &'static str, path: PathBuf, problem: Errno) -> FolderError {
     }
 }
 
-fn shown(kind: FileType) -> &'static str {
+fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",
         FileType::Directory => "a folder",

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_what_and_where() {
+    fn other_names_are_refused_with_the_character_and_its_place() {
         let said = |name: &str| name.parse::<SessionName>().expect_err("refused").to_string();
         let expected = "expected letters from a to z, digits, `_` and `-`";
         assert_eq!(said(""), "the session's name is empty");

@@ -1,4 +1,4 @@
-//! [`Status`]: `status.json`, the agent's answer about its iteration.
+//! [`AgentStatus`]: `status.json`, the agent's answer about its iteration.
 //!
 //! The agent writes it, so it may be anything: missing, half a file, a pipe without a writer, a
 //! gigabyte. Reading never waits and never fails; it says what was found. The runner decides what a
@@ -17,10 +17,10 @@ use crate::limits::STATUS_BYTES_MAX;
 
 /// The content of an agent's `status.json`. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Status {
+pub struct AgentStatus {
     /// How to continue. The words are exactly `continue`, `stop` and `error`.
     #[serde(deserialize_with = "decision")]
-    pub decision: Decision,
+    pub decision: StatusDecision,
     /// The agent's reason.
     #[serde(default, deserialize_with = "text_or_null")]
     pub reason: String,
@@ -47,7 +47,7 @@ pub struct Status {
 
 /// How the agent wants to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum StatusDecision {
     /// There is more to do.
     Continue,
     /// All is done.
@@ -64,7 +64,7 @@ pub enum StatusFile {
     /// It is invalid.
     Broken(BrokenStatus),
     /// A valid status.
-    Read(Box<Status>),
+    Read(Box<AgentStatus>),
 }
 
 /// Why a `status.json` is invalid.
@@ -105,12 +105,12 @@ pub enum BrokenStatus {
     },
 }
 
-impl fmt::Display for Decision {
+impl fmt::Display for StatusDecision {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Decision::Continue => "continue",
-            Decision::Stop => "stop",
-            Decision::Error => "error",
+            StatusDecision::Continue => "continue",
+            StatusDecision::Stop => "stop",
+            StatusDecision::Error => "error",
         })
     }
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Decision {
 /// Reads the file of this name.
 impl StatusFile {
     /// The status, if there is one.
-    pub fn read(&self) -> Option<&Status> {
+    pub fn read(&self) -> Option<&AgentStatus> {
         match self {
             Self::Read(status) => Some(status),
             Self::Missing | Self::Broken(_) => None,
@@ -145,7 +145,7 @@ pub(super) fn read(folder: &OpenFolder, name: &str) -> StatusFile {
     StatusFile::Broken(broken)
 }
 
-fn understand(bytes: &[u8]) -> Result<Status, BrokenStatus> {
+fn understand(bytes: &[u8]) -> Result<AgentStatus, BrokenStatus> {
     // Some editors write a byte order mark.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -170,9 +170,9 @@ fn understand(bytes: &[u8]) -> Result<Status, BrokenStatus> {
     })
 }
 
-fn decision<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Decision, D::Error> {
+fn decision<'de, D: serde::Deserializer<'de>>(from: D) -> Result<StatusDecision, D::Error> {
     let word = String::deserialize(from)?;
-    let known = [Decision::Continue, Decision::Stop, Decision::Error];
+    let known = [StatusDecision::Continue, StatusDecision::Stop, StatusDecision::Error];
     known.into_iter().find(|decision| decision.to_string() == word).ok_or_else(|| {
         serde::de::Error::custom(format_args!(
             "unknown decision `{}`, expected `continue`, `stop` or `error`",
@@ -245,8 +245,8 @@ mod tests {
 
     use super::*;
 
-    fn only(decision: Decision) -> Status {
-        Status {
+    fn only(decision: StatusDecision) -> AgentStatus {
+        AgentStatus {
             decision,
             reason: String::new(),
             summary: String::new(),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_may_say_why_it_cannot_work_and_what_it_used() {
+    fn an_agent_may_report_why_it_cannot_work_and_its_usage() {
         for (resets_at, read) in [
             (json!("2026-01-02T03:04:05.5Z"), Some(1_767_323_045_500)),
             (json!(1_767_323_045), Some(1_767_323_045_000)),
@@ -270,13 +270,13 @@ mod tests {
                 "retry_after": 0.25, "usage": {"input_tokens": 5, "cost_usd": 0.5},
                 "agent_session": "s-1",
             });
-            let expected = Status {
+            let expected = AgentStatus {
                 failure: Some(FailureCause::RateLimit),
                 resets_at: read,
                 retry_after: Some(Duration::from_millis(250)),
                 usage: Some(Usage { input_tokens: 5, output_tokens: 0, cost_usd: Some(0.5) }),
                 agent_session: Some("s-1".to_owned()),
-                ..only(Decision::Error)
+                ..only(StatusDecision::Error)
             };
             assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));
         }
@@ -289,20 +289,22 @@ mod tests {
             "work": {"items_completed": ["a"], "files_touched": []},
             "errors": ["one"], "timestamp": "2026-01-01T00:00:00Z", "mood": [1, {"x": null}],
         });
-        let expected = Status {
-            decision: Decision::Stop,
+        let expected = AgentStatus {
+            decision: StatusDecision::Stop,
             reason: "done".to_owned(),
             summary: "wrote it".to_owned(),
-            ..only(Decision::Stop)
+            ..only(StatusDecision::Stop)
         };
         assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));
     }
 
     #[test]
     fn a_decision_is_enough() {
-        for (word, decision) in
-            [("continue", Decision::Continue), ("stop", Decision::Stop), ("error", Decision::Error)]
-        {
+        for (word, decision) in [
+            ("continue", StatusDecision::Continue),
+            ("stop", StatusDecision::Stop),
+            ("error", StatusDecision::Error),
+        ] {
             let expected = only(decision);
             assert_eq!(decision.to_string(), word);
             for text in [
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_is_broken_and_says_where_and_what_was_expected() {
+    fn any_other_status_is_invalid_and_names_the_place_and_what_was_expected() {
         let words = "expected `continue`, `stop` or `error`";
         for (text, said) in [
             ("", "status.json is empty, expected an object with `decision`".to_owned()),

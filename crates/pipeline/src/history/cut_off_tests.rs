@@ -56,7 +56,7 @@ fn keys(history: &mut History) -> Vec<String> {
 }
 
 #[test]
-fn an_interrupted_session_whose_last_hooks_were_killed_has_ended_and_ends_once_more_later() {
+fn an_interrupted_session_whose_last_hooks_were_killed_has_ended_and_ends_again_later() {
     let mut history = history(vec![
         (1, fired("closing/user:interrupt/0/interrupted-0")),
         (1, decided()),
@@ -101,7 +101,7 @@ fn an_interrupt_at_the_end_puts_the_end_off_and_one_before_it_is_an_end_of_its_o
 }
 
 #[test]
-fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_says_anew() {
+fn a_repeated_turn_gets_the_same_output_again_except_that_of_hooks_at_its_start() {
     let turn = TurnName { stage: 1, iteration: 2 };
     let says = |words: &[&str]| {
         RunEventKind::Firing(FiringEvent::Decided {
@@ -230,7 +230,7 @@ fn a_firing_by_a_hook_is_resumed_with_the_hook_until_that_was_reported() {
 }
 
 #[test]
-fn what_runs_for_a_firing_without_a_key_is_ended_all_the_same() {
+fn processes_of_a_firing_without_a_key_are_ended_too() {
     let mut kind = fired("");
     if let RunEventKind::Firing(FiringEvent::Fired { key, .. }) = &mut kind {
         *key = None;

@@ -172,7 +172,7 @@ fn hook_output_waits_until_the_turn_that_was_given_it_has_ended() {
 }
 
 #[test]
-fn a_raw_delivery_was_given_what_is_raw_and_the_rest_waits_on() {
+fn a_raw_delivery_gets_the_raw_output_and_the_rest_keeps_waiting() {
     let told = || {
         Told::default()
             .fires("iteration:complete/0/1")
@@ -221,7 +221,7 @@ fn an_interrupted_turn_keeps_its_attempts_and_its_marker() {
 }
 
 #[test]
-fn what_an_interrupt_ended_is_still_to_be_done() {
+fn hooks_that_an_interrupt_ended_still_have_to_run() {
     let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
         hook: "c".into(),
         reason: "interrupted".into(),
@@ -305,7 +305,7 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
 }
 
 #[test]
-fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
+fn the_abort_that_ended_the_session_does_not_end_it_again_and_a_block_stays() {
     let reason = || "enough".to_owned();
     let history = Told::default()
         .fires("session:stop/1")
@@ -325,7 +325,7 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
 }
 
 #[test]
-fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
+fn after_a_hook_that_ended_the_session_the_hooks_that_have_not_run_are_left_to_do() {
     let skips = |hook: &str, reason: &str, ended_by: Option<&str>| {
         RunEventKind::Firing(FiringEvent::HookSkipped {
             hook: hook.to_owned(),
@@ -364,7 +364,7 @@ fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
 }
 
 #[test]
-fn a_session_that_is_aborted_at_its_end_comes_to_the_same_end() {
+fn a_session_aborted_at_its_end_ends_in_the_same_way_again() {
     let end = "closing/session:end/0/completed";
     let history = Told::default()
         .fires(end)
@@ -377,7 +377,7 @@ fn a_session_that_is_aborted_at_its_end_comes_to_the_same_end() {
 }
 
 #[test]
-fn a_stop_that_nothing_followed_is_asked_for_anew() {
+fn a_stop_that_nothing_followed_is_asked_about_again() {
     let mut history = Told::default()
         .fires("session:stop/1")
         .decides(&verdict(Verdict::Abort { reason: "enough".into() }))
@@ -413,7 +413,7 @@ fn left(told: &mut Told) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_task_whose_hooks_were_interrupted_is_resumed_and_a_decided_one_is_not() {
+fn the_completion_of_a_task_is_resumed_unless_it_was_decided() {
     let blocked = Verdict::Block { reason: "no".into() };
     let blocked = Decision { verdict: blocked, ..Decision::default() };
     let mut told = Told::default()
@@ -475,7 +475,7 @@ fn given_up(cause: FailureCause, until: Option<&str>) -> RunEventKind {
 }
 
 #[test]
-fn a_turn_that_was_given_up_is_no_iteration_but_what_it_used_counts() {
+fn a_turn_that_was_given_up_is_not_an_iteration_but_its_usage_counts() {
     let told = Told::default()
         .turn_starts(1, 1)
         .tell(given_up(FailureCause::RateLimit, Some("2026-01-02T03:04:05Z")))
@@ -490,7 +490,7 @@ fn a_turn_that_was_given_up_is_no_iteration_but_what_it_used_counts() {
 }
 
 #[test]
-fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
+fn a_resumed_session_tries_agents_again_that_reported_no_time() {
     let refused = || Told::default().turn_starts(1, 1).tell(given_up(FailureCause::Quota, None));
     assert!(matches!(refused().history.availability.choose(&["a"], 0), Choice::GiveUp { .. }));
     let ended = RunEventKind::Session(SessionEvent::SessionEnded {
@@ -501,7 +501,7 @@ fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
 }
 
 #[test]
-fn what_a_child_used_counts_for_the_stage_that_started_it_and_is_known_when_it_is_resumed() {
+fn a_childs_usage_counts_for_the_stage_that_started_it_and_survives_a_resume() {
     let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
     let starts = |index| {
         RunEventKind::Session(SessionEvent::StageStarted {

@@ -24,7 +24,7 @@ const IN_TURN: [&str; 3] = ["session:message", "session:notification", "session:
 pub(super) fn find(plans: &[&Plan], connections: &[Connection]) -> Vec<Arc<Hook>> {
     let mut fired = HashSet::new();
     for plan in plans {
-        let firing = Firing::of(plan, connections);
+        let firing = FiringSources::of_plan(plan, connections);
         let hooks = plan.sets().flat_map(HookSet::hooks);
         fired.extend(hooks.filter(|hook| firing.reaches(hook)).map(|hook| key(hook)));
     }
@@ -66,8 +66,8 @@ fn is_meant_here(hook: &Hook, set: &HookSet, plans: &[&Plan]) -> bool {
     hook.enabled && !is_dropped && has_host
 }
 
-/// What fires events in one session.
-struct Firing<'a> {
+/// What fires events in one session: its queues, commits and agents.
+struct FiringSources<'a> {
     has_queue: bool,
     commits: bool,
     /// One of its agents fires the events of an agent's life itself.
@@ -76,8 +76,8 @@ struct Firing<'a> {
     connections: Vec<&'a Connection>,
 }
 
-impl<'a> Firing<'a> {
-    fn of(plan: &Plan, connections: &'a [Connection]) -> Self {
+impl<'a> FiringSources<'a> {
+    fn of_plan(plan: &Plan, connections: &'a [Connection]) -> Self {
         let connections = connections.iter().filter(|known| plan.may_start(known.agent)).collect();
         let has_queue = plan.stages.iter().any(|stage| matches!(stage.until, Until::Queue { .. }));
         let has_host = plan.has_host();

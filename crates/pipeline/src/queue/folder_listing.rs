@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_a_fault_that_shows_without_opening_it() {
+    fn an_entry_that_is_not_a_file_is_a_fault_found_without_opening_it() {
         let (root, issues) = folder();
         fs::create_dir(root.path().join("issues/2-b.md")).expect("made");
         symlink("1-a.md", root.path().join("issues/3-c.md")).expect("linked");

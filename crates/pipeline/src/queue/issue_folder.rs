@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_probably_meant_as_an_issue_and_is_none_is_known() {
+    fn misnamed_issues_are_reported() {
         let root = project(&[
             ("issues/1-a.md", ""),
             ("issues/2.md", ""),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_issue_is_said_with_its_name() {
+    fn invalid_issues_are_reported_with_their_names() {
         let said = |files: &[(&str, &str)]| {
             let root = project(files);
             fs::create_dir_all(root.path().join("issues/9-folder.md")).expect("made");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_some_leaves_the_others() {
+    fn invalid_issues_do_not_affect_the_others() {
         let root = project(&[
             ("issues/1-a.md", ""),
             ("issues/2-b.md", ""),

@@ -17,7 +17,8 @@ use super::watching::WatchedAgent;
 use super::{Halt, Session};
 use crate::course::{EarlyEnd, GivenUp, Happening, TurnAttempt};
 use crate::folder::{
-    Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
+    AgentStatus, FolderError, IterationAt, OpenIteration, StatusDecision, StatusFile, TurnKind,
+    kept_prompt,
 };
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
 use crate::plan::StageAgent;
@@ -263,7 +264,7 @@ impl Session {
     }
 
     /// Why the agent could not work at all, if so.
-    fn given_up(&self, ended: &TurnEnd, status: Option<&Status>) -> Option<GivenUp> {
+    fn given_up(&self, ended: &TurnEnd, status: Option<&AgentStatus>) -> Option<GivenUp> {
         let now = self.recorder.now_ms();
         let hide = |text: &str| self.workplace.hide(text);
         if let Some(report) = &ended.report {
@@ -276,7 +277,7 @@ impl Session {
             return Some(within_reach(GivenUp { cause, reason, until }, now));
         }
         // An agent that has worked is not asked to repeat it.
-        let status = status.filter(|status| status.decision == Decision::Error)?;
+        let status = status.filter(|status| status.decision == StatusDecision::Error)?;
         let cause = status.failure?;
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
         let reason = reason.map_or_else(|| cause.as_str().to_owned(), |said| hide(said));

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_costs_what_its_stages_cost() {
+    fn the_cost_of_a_session_is_the_sum_of_its_stages() {
         let usage = |cost_usd| Usage { input_tokens: 1, output_tokens: 1, cost_usd };
         let spending = Spending::new(BTreeMap::from([(1, usage(Some(0.5)))]));
         spending.add(1, Some(&usage(Some(0.25))));

@@ -18,8 +18,8 @@ use super::{Halt, Session};
 use crate::changed_files::Snapshot;
 use crate::course::{Happening, TurnTask};
 use crate::folder::{
-    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, OpenIteration,
-    StageAt, StatusFile,
+    Context, ContextInputs, ContextLimits, ContextStage, IterationAt, OpenIteration, StageAt,
+    StatusDecision, StatusFile,
 };
 use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
@@ -289,10 +289,11 @@ impl Session {
             StatusFile::Broken(why) => failed(why.to_string()),
             StatusFile::Read(status) => {
                 let said = if status.reason.is_empty() { &status.summary } else { &status.reason };
-                let error = (status.decision == Decision::Error).then(|| match said.as_str() {
-                    "" => "the agent says that it failed".to_owned(),
-                    said => hide(said),
-                });
+                let error =
+                    (status.decision == StatusDecision::Error).then(|| match said.as_str() {
+                        "" => "the agent says that it failed".to_owned(),
+                        said => hide(said),
+                    });
                 TurnResult {
                     decision: status.decision.to_string(),
                     reason: hide(&status.reason),

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_and_secrets_are_shown_whole_wherever_a_read_ends() {
+    fn characters_stay_complete_and_secrets_redacted_however_the_reads_split_them() {
         let secrets = Secrets::new(vec![("KEY".to_owned(), "hunter22".to_owned())]);
         let bytes = "né hunter22 – ende \u{1f600}".as_bytes();
         for at in 0..bytes.len() {

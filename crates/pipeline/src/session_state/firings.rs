@@ -9,13 +9,13 @@ use crate::limits::FIRINGS_REMEMBERED_MAX;
 /// The latest firings, by their numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Firings {
-    latest: BTreeMap<u64, Fired>,
+    latest: BTreeMap<u64, RememberedFiring>,
     /// The number of all firings.
     count: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Fired {
+struct RememberedFiring {
     event: EventName,
     turn: Option<TurnName>,
     execution: Option<u32>,
@@ -26,7 +26,7 @@ struct Fired {
 impl Firings {
     pub(super) fn add(&mut self, firing: u64, event: EventName) {
         let order = self.count;
-        self.latest.insert(firing, Fired { event, turn: None, execution: None, order });
+        self.latest.insert(firing, RememberedFiring { event, turn: None, execution: None, order });
         self.count += 1;
         if self.latest.len() > FIRINGS_REMEMBERED_MAX {
             self.latest.pop_first();

@@ -11,11 +11,11 @@ struct Fold {
 }
 
 impl Fold {
-    fn see(&mut self, firing: u64, kind: impl Into<RunEventKind>) -> Closed {
+    fn see(&mut self, firing: u64, kind: impl Into<RunEventKind>) -> EndedParts {
         self.see_of("s", firing, kind)
     }
 
-    fn see_of(&mut self, session: &str, firing: u64, kind: impl Into<RunEventKind>) -> Closed {
+    fn see_of(&mut self, session: &str, firing: u64, kind: impl Into<RunEventKind>) -> EndedParts {
         self.seconds += 1;
         let at = format!("2026-01-02T03:{:02}:{:02}Z", self.seconds / 60, self.seconds % 60);
         let session = Some(session.to_owned());
@@ -24,7 +24,7 @@ impl Fold {
             self.state.apply(&event)
         } else {
             self.state.apply_of_child(&event);
-            Closed::default()
+            EndedParts::default()
         }
     }
 }
@@ -163,7 +163,7 @@ fn a_question_is_open_until_its_hook_ends_also_in_a_session_that_a_hook_started(
 }
 
 #[test]
-fn a_pause_is_over_when_it_goes_on_and_what_ran_when_the_session_ends_or_is_resumed() {
+fn a_pause_ends_when_the_session_continues_and_running_parts_end_with_the_session_or_its_resume() {
     for over in [
         SessionEvent::SessionResumed { time: 1, sources: None },
         SessionEvent::SessionEnded { status: Default::default(), reason: String::new() },
@@ -191,7 +191,7 @@ fn a_pause_is_over_when_it_goes_on_and_what_ran_when_the_session_ends_or_is_resu
 }
 
 #[test]
-fn what_is_under_way_has_a_limit_and_the_oldest_makes_room() {
+fn parts_in_progress_have_a_limit_and_the_oldest_is_dropped() {
     let mut fold = Fold::default();
     for number in 0..UNDER_WAY_MAX {
         assert!(fold.see(number as u64, hook("a", 1, true)).hooks.is_empty());

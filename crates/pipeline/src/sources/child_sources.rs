@@ -9,7 +9,7 @@ use hookwright_config::{Fault, FaultKind, FilePlace, Scope, load_texts};
 use hookwright_engine::hook::Action;
 use serde::{Deserialize, Serialize};
 
-use super::{Finder, Role, RunRequest, Source, Sources, fault_at, folder_of};
+use super::{Finder, RunRequest, Source, SourceRole, Sources, fault_at, folder_of};
 
 /// The files of a loop or pipeline that a hook starts. The project's and the user's hooks are those
 /// of the session.
@@ -31,7 +31,7 @@ impl Sources {
         let found = self.children.iter().find(|child| child.name == name && child.from == from)?;
         // Scripts may be those of an agent that a hook file names for all loops.
         let shared = self.all.iter().filter(|source| {
-            matches!(source.role, Role::Project | Role::Global | Role::Script)
+            matches!(source.role, SourceRole::Project | SourceRole::Global | SourceRole::Script)
                 && !found.all.iter().any(|own| own.path == source.path)
         });
         let (file, from) = (name.to_owned(), from.to_owned());
@@ -72,7 +72,7 @@ impl Finder<'_> {
         // session, so whether they close a circle is only known at run time.
         let mut open: Vec<(PathBuf, Source)> = Vec::new();
         for source in &sources.all {
-            let is_own = matches!(source.role, Role::Loop | Role::Pipeline);
+            let is_own = matches!(source.role, SourceRole::Loop | SourceRole::Pipeline);
             let owner = if is_own { &sources.all[0].path } else { &source.path };
             open.push((owner.clone(), source.clone()));
         }
@@ -117,7 +117,7 @@ impl Finder<'_> {
             return Some((path, Vec::new()));
         }
         let main = self.read(&path).map_err(|fault| note(faults, fault)).ok()?;
-        let (mut found, mut wrong) = (Sources::of(main), Vec::new());
+        let (mut found, mut wrong) = (Sources::of_file(main), Vec::new());
         self.add_what_is_named(&mut found, &mut wrong);
         wrong.into_iter().for_each(|fault| note(faults, fault));
         let Sources { all, loops, .. } = found;

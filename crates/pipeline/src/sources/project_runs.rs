@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_other_programs_are_no_loops_and_no_pipelines() {
+    fn files_of_other_programs_are_not_loops_or_pipelines() {
         let project = tempfile::tempdir().expect("a folder");
         let root = project.path();
         for (name, text) in [

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_firing_is_read_without_its_data_and_everything_else_as_it_is() {
+    fn a_firing_is_read_without_its_data_and_every_other_entry_completely() {
         let fired = |data: serde_json::Value| {
             let event = json!({ "version": 1, "firing": 7, "at": "now", "session": "s", "kind": "fired",
                 "event": "iteration:start", "subject": "x", "key": "iteration:start/0/3", "data": data });

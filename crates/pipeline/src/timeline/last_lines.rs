@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_those_of_standard_error_behind_those_of_standard_output() {
+    fn the_last_lines_of_standard_error_follow_those_of_standard_output() {
         let many: String = (1..=20).map(|number| format!("{number}\n\n")).collect();
         let long = "é".repeat(HOOK_LINE_CHARS_MAX + 1);
         for (stdout, stderr, expected) in [

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hookwright_events::{ItemState, TurnName, TurnResult, Usage, WorkItem};
 
-use super::deed::Deed;
 use super::part::{Iteration, IterationState, Milestone, Part};
+use super::timeline_event::TimelineEvent;
 use crate::limits::DEEDS_KEPT_AT_EACH_END;
 use crate::record::milliseconds;
 use crate::session_state::SessionState;
@@ -23,7 +23,7 @@ pub(super) struct OpenParts {
     left_item: Option<(u32, u32, WorkItem)>,
     iteration: Option<Iteration>,
     /// Its latest deeds, once there are more than are kept at the beginning.
-    latest_deeds: VecDeque<Deed>,
+    latest_deeds: VecDeque<TimelineEvent>,
     pub(super) whole: Vec<Part>,
 }
 
@@ -166,7 +166,7 @@ impl OpenParts {
     }
 
     /// The agent could not work; the iteration begins once more, with another one or later.
-    pub(super) fn give_up_turn(&mut self, deed: Deed, usage: Option<Usage>) {
+    pub(super) fn give_up_turn(&mut self, deed: TimelineEvent, usage: Option<Usage>) {
         self.count_usage(usage);
         if let Some(iteration) = &mut self.iteration {
             iteration.state = IterationState::NotStarted;
@@ -296,9 +296,9 @@ impl OpenParts {
         self.end_iteration();
     }
 
-    pub(super) fn add(&mut self, deed: Deed) {
+    pub(super) fn add(&mut self, deed: TimelineEvent) {
         let Some(iteration) = &mut self.iteration else {
-            self.whole.push(Part::Deed(deed));
+            self.whole.push(Part::TimelineEvent(deed));
             return;
         };
         if iteration.deeds.len() < DEEDS_KEPT_AT_EACH_END {

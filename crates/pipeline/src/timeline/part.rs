@@ -3,7 +3,7 @@
 use hookwright_events::{ItemState, SessionStatus, TurnName, TurnResult, Usage, WorkItem};
 use serde::Serialize;
 
-use super::deed::Deed;
+use super::timeline_event::TimelineEvent;
 
 /// A part of a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -12,7 +12,7 @@ pub enum Part {
     /// A milestone of the session.
     Milestone(Milestone),
     /// What happened outside of iterations.
-    Deed(Deed),
+    TimelineEvent(TimelineEvent),
 }
 
 /// A milestone of a session.
@@ -136,7 +136,7 @@ pub struct Iteration {
     /// The duration of the agent's work in milliseconds.
     pub duration_ms: Option<f64>,
     /// What happened around it.
-    pub deeds: Vec<Deed>,
+    pub deeds: Vec<TimelineEvent>,
     /// How many more happened in the middle, between the first
     /// [`DEEDS_KEPT_AT_EACH_END`](crate::limits::DEEDS_KEPT_AT_EACH_END) and the last ones.
     #[serde(skip_serializing_if = "is_zero")]
@@ -189,7 +189,7 @@ impl Iteration {
         failed
             || self.state != IterationState::Ended
             || self.trouble_left_out
-            || self.deeds.iter().any(Deed::is_trouble)
+            || self.deeds.iter().any(TimelineEvent::is_trouble)
     }
 
     /// The number of its hooks that failed or timed out.

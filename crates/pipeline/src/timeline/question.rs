@@ -2,7 +2,7 @@
 
 use hookwright_events::{Outcome, PersonOutcome};
 
-use super::deed::{Deed, QuestionState};
+use super::timeline_event::{QuestionState, TimelineEvent};
 use crate::record::milliseconds;
 use crate::session_state::OpenQuestion;
 
@@ -16,7 +16,7 @@ struct QuestionAnswer {
 }
 
 /// A question with the outcome of its hook.
-pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Deed {
+pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> TimelineEvent {
     let (state, answer) = match outcome {
         Outcome::Person(PersonOutcome::Decided { response, refused, by, at }) => {
             let said = |name: &str| response.get(name)?.as_str().map(str::to_owned);
@@ -40,16 +40,32 @@ pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Dee
             (QuestionState::Withdrawn, QuestionAnswer::default())
         }
     };
-    told(open, event, state, answer)
+    as_event(open, event, state, answer)
 }
 
 /// A question as it is at the end of the journal.
-pub(super) fn left(open: OpenQuestion, event: String, state: QuestionState) -> Deed {
-    told(open, event, state, QuestionAnswer::default())
+pub(super) fn left(open: OpenQuestion, event: String, state: QuestionState) -> TimelineEvent {
+    as_event(open, event, state, QuestionAnswer::default())
 }
 
-fn told(open: OpenQuestion, event: String, state: QuestionState, answer: QuestionAnswer) -> Deed {
+fn as_event(
+    open: OpenQuestion,
+    event: String,
+    state: QuestionState,
+    answer: QuestionAnswer,
+) -> TimelineEvent {
     let OpenQuestion { hook, wait, question, since, .. } = open;
     let QuestionAnswer { action, message, by, duration_ms } = answer;
-    Deed::Question { event, hook, wait, question, since, state, action, message, by, duration_ms }
+    TimelineEvent::Question {
+        event,
+        hook,
+        wait,
+        question,
+        since,
+        state,
+        action,
+        message,
+        by,
+        duration_ms,
+    }
 }

@@ -243,7 +243,7 @@ fn an_interrupted_work_item_continues_with_the_session() {
 }
 
 #[test]
-fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
+fn a_pause_is_shown_with_its_cause_and_duration() {
     let pause = |until: Option<&str>| {
         let (cause, reason) = (PauseCause::RateLimit, "asked too often".to_owned());
         (
@@ -291,7 +291,7 @@ fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
 }
 
 #[test]
-fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
+fn an_iteration_continues_after_an_agent_gave_up_and_its_usage_counts() {
     let given_up = RunEventKind::Turn(TurnEvent::TurnGivenUp {
         turn: turn(1),
         attempt: 1,
@@ -319,7 +319,7 @@ fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
 }
 
 #[test]
-fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
+fn a_question_is_shown_with_the_answerer_and_the_waiting_time() {
     let waiting = RunEventKind::Firing(FiringEvent::HookWaiting {
         hook: "gate".into(),
         wait: "w1".into(),
@@ -390,7 +390,7 @@ fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
 }
 
 #[test]
-fn a_child_is_told_with_the_session_that_it_is() {
+fn a_child_is_shown_with_its_session() {
     let (hook, session, pipeline) = ("review".into(), "one-review-1".into(), "review".into());
     let spawned = RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline });
     assert_eq!(
@@ -401,7 +401,7 @@ fn a_child_is_told_with_the_session_that_it_is() {
 }
 
 #[test]
-fn what_agents_used_adds_up_as_far_as_they_tell() {
+fn the_reported_usage_of_agents_is_added_up() {
     let mut timeline = Timeline::default();
     assert_eq!(timeline.used(), None);
     let free = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
@@ -415,7 +415,7 @@ fn what_agents_used_adds_up_as_far_as_they_tell() {
 }
 
 #[test]
-fn what_a_child_uses_counts_where_it_was_started() {
+fn a_childs_usage_counts_for_the_place_where_it_was_started() {
     let spawned = |firing, hook: &str| {
         let (hook, session, pipeline) = (hook.to_owned(), "child".into(), "review".into());
         (firing, RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }))

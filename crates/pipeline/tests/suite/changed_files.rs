@@ -165,7 +165,7 @@ async fn files_that_were_dirty_are_listed_only_if_their_content_changed_again() 
 }
 
 #[tokio::test]
-async fn a_dirty_file_that_was_put_back_is_listed() {
+async fn a_dirty_file_that_was_restored_is_listed() {
     let tree = Tree::committed();
     tree.write("a", "dirty");
     tree.remove("b");
@@ -221,7 +221,7 @@ async fn a_file_that_became_executable_or_a_link_is_listed() {
 }
 
 #[tokio::test]
-async fn what_was_committed_is_listed() {
+async fn a_committed_change_is_listed() {
     let tree = Tree::committed();
     let changes = tree.changes(|tree| {
         tree.write("a", "1");
@@ -236,7 +236,7 @@ async fn what_was_committed_is_listed() {
 }
 
 #[tokio::test]
-async fn what_was_dirty_and_only_got_committed_is_not_listed() {
+async fn a_dirty_file_that_was_only_committed_is_not_listed() {
     let tree = Tree::committed();
     tree.write("a", "dirty");
     tree.write("new", "untracked");
@@ -250,7 +250,7 @@ async fn what_was_dirty_and_only_got_committed_is_not_listed() {
 }
 
 #[tokio::test]
-async fn what_was_committed_and_undone_is_not_listed() {
+async fn a_change_that_was_committed_and_undone_is_not_listed() {
     let tree = Tree::committed();
     let changes = tree.changes(|tree| {
         tree.write("a", "1");
@@ -261,7 +261,7 @@ async fn what_was_committed_and_undone_is_not_listed() {
 }
 
 #[tokio::test]
-async fn a_commit_that_was_taken_back_leaves_its_files_as_they_are() {
+async fn a_reset_lists_only_the_files_whose_content_it_changed() {
     let tree = Tree::committed();
     tree.write("a", "second");
     tree.write("new", "second");
@@ -279,7 +279,7 @@ async fn a_commit_that_was_taken_back_leaves_its_files_as_they_are() {
 }
 
 #[tokio::test]
-async fn another_branch_is_looked_at_for_what_it_did_to_the_files() {
+async fn a_switch_of_branches_lists_the_files_that_it_changed() {
     let tree = Tree::committed();
     let changes = tree.changes(|tree| {
         tree.git("checkout --quiet -b feature");
@@ -325,7 +325,7 @@ async fn a_detached_head_is_as_good_as_any() {
 }
 
 #[tokio::test]
-async fn a_repository_without_a_commit_is_looked_at_too() {
+async fn a_repository_without_a_commit_is_scanned_too() {
     let tree = Tree::empty();
     tree.write("before", "x");
     tree.write("staged", "x");
@@ -346,7 +346,7 @@ async fn a_repository_without_a_commit_is_looked_at_too() {
 }
 
 #[tokio::test]
-async fn a_merge_with_conflicts_lists_what_it_wrote() {
+async fn a_merge_with_conflicts_lists_the_files_that_it_wrote() {
     let tree = Tree::committed();
     tree.git("checkout --quiet -b feature");
     tree.write("a", "theirs");
@@ -390,7 +390,7 @@ async fn ignored_files_and_our_own_are_never_listed() {
 }
 
 #[tokio::test]
-async fn a_root_within_a_repository_sees_what_is_below_it() {
+async fn a_root_within_a_repository_lists_only_files_below_it() {
     let tree = Tree::committed();
     tree.write("sub/deep/e", "e");
     tree.write("sub/dirty", "dirty");
@@ -412,7 +412,7 @@ async fn a_root_within_a_repository_sees_what_is_below_it() {
 }
 
 #[tokio::test]
-async fn a_root_that_its_repository_ignores_is_looked_at_without_git() {
+async fn a_root_that_its_repository_ignores_is_scanned_without_git() {
     let tree = Tree::committed();
     tree.write(".gitignore", "scratch\n");
     tree.write("scratch/in/a", "a");
@@ -646,7 +646,7 @@ async fn a_pipe_among_dirty_files_blocks_nothing() {
 }
 
 #[tokio::test]
-async fn without_git_all_files_are_looked_at() {
+async fn without_git_all_files_are_scanned() {
     let tree = Tree::without_git();
     for name in ["same", "edited", "gone", "sub/touched", ".hookwright/x", "sub/.git/x"] {
         tree.write(name, "before");
@@ -666,7 +666,7 @@ async fn without_git_all_files_are_looked_at() {
 }
 
 #[tokio::test]
-async fn without_git_a_change_is_seen_whatever_size_and_time_say() {
+async fn without_git_a_change_is_found_even_with_equal_size_and_time() {
     let tree = Tree::without_git();
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let set_old = |name: &str| {
@@ -702,7 +702,7 @@ async fn without_git_no_link_is_followed() {
 }
 
 #[tokio::test]
-async fn where_git_is_missing_a_repository_is_looked_at_without_it() {
+async fn without_the_program_git_a_repository_is_scanned_file_by_file() {
     let tree = Tree::committed();
     tree.write(".gitignore", "ignored\n");
     let work_tree = WorkTree::new(&tree.root(), &[("PATH".into(), "/nowhere".into())]);
@@ -715,7 +715,7 @@ async fn where_git_is_missing_a_repository_is_looked_at_without_it() {
 }
 
 #[tokio::test]
-async fn a_repository_that_came_meanwhile_changes_nothing_about_the_files() {
+async fn a_repository_created_meanwhile_does_not_change_the_list() {
     let tree = Tree::without_git();
     tree.write("a", "x");
     let changes = tree.changes(|tree| {
@@ -799,7 +799,7 @@ fn run_alone(test: &str) {
 }
 
 #[test]
-fn without_git_a_look_serves_twice_where_nothing_ran_in_between() {
+fn without_git_a_scan_is_used_twice_if_nothing_ran_in_between() {
     run_alone("alone_a_look_serves_twice");
 }
 
@@ -838,7 +838,7 @@ async fn alone_a_look_serves_twice() {
 }
 
 #[test]
-fn in_git_a_look_serves_twice_and_where_the_root_is_in_it_is_asked_once() {
+fn in_git_a_scan_is_used_twice_and_the_roots_prefix_is_queried_once() {
     run_alone("alone_a_look_at_git_serves_twice");
 }
 
@@ -902,13 +902,13 @@ async fn alone_a_look_at_git_serves_twice() {
 }
 
 #[test]
-fn a_root_that_changes_its_repository_is_looked_at_anew() {
-    run_alone("alone_a_root_that_changes_its_repository_is_looked_at_anew");
+fn a_root_that_changes_its_repository_is_scanned_again() {
+    run_alone("alone_a_root_that_changes_its_repository_is_scanned_again");
 }
 
 #[tokio::test]
 #[ignore = "wants a process where nothing else looks or runs; run by the test above"]
-async fn alone_a_root_that_changes_its_repository_is_looked_at_anew() {
+async fn alone_a_root_that_changes_its_repository_is_scanned_again() {
     let tree = Tree::without_git();
     tree.write("a", "a");
     tree.git_in("..", "init --quiet --initial-branch=main");

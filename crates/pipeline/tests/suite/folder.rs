@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hookwright_pipeline::folder::{
-    BrokenStatus, ChildOutput, Context, ContextInputs, ContextLimits, ContextStage, Decision,
-    FolderError, IterationAt, SessionFolder, StageAt, Status, StatusFile, TurnAt, TurnKind,
+    AgentStatus, BrokenStatus, ChildOutput, Context, ContextInputs, ContextLimits, ContextStage,
+    FolderError, IterationAt, SessionFolder, StageAt, StatusDecision, StatusFile, TurnAt, TurnKind,
     TurnTexts,
 };
 use hookwright_pipeline::limits::STATUS_BYTES_MAX;
@@ -115,7 +115,7 @@ fn context(folder: &SessionFolder, at: IterationAt<'_>, pipeline: &str) -> Conte
 }
 
 #[test]
-fn a_new_attempt_of_a_turn_removes_what_the_agent_said_in_the_last_one() {
+fn a_new_attempt_of_a_turn_removes_the_agents_output_of_the_last_one() {
     let (_root, folder) = created();
     for kind in [TurnKind::Iteration, TurnKind::RawDelivery] {
         let turn = folder.make_iteration(FIRST).expect("made");
@@ -128,7 +128,7 @@ fn a_new_attempt_of_a_turn_removes_what_the_agent_said_in_the_last_one() {
 }
 
 #[test]
-fn what_a_writer_left_that_was_killed_right_behind_the_naming_goes_away() {
+fn the_next_write_removes_the_second_name_that_a_killed_writer_left() {
     let (root, folder) = created();
     let notes = folder.progress();
     let other_name = notes.with_file_name(".progress.md.1-0.unfinished");
@@ -164,7 +164,7 @@ fn a_new_folder_has_its_own_ignore_file_notes_with_a_heading_and_room_for_childr
 }
 
 #[test]
-fn outputs_are_named_from_the_root_where_they_are() {
+fn outputs_are_named_relative_to_the_root() {
     let folder = folder_in(Path::new("/project"));
     let stage = StageAt { index: 3, name: "look & see" };
     let iterations = [1, 20, 4321];
@@ -336,8 +336,8 @@ fn the_agents_answer_is_read() {
     folder.create_iteration(FIRST).expect("made");
     assert_eq!(folder.read_status(FIRST), StatusFile::Missing);
     fs::write(folder.status(FIRST), r#"{"decision": "stop", "reason": "done"}"#).expect("written");
-    let status = Status {
-        decision: Decision::Stop,
+    let status = AgentStatus {
+        decision: StatusDecision::Stop,
         reason: "done".to_owned(),
         summary: String::new(),
         failure: None,
@@ -428,7 +428,7 @@ fn an_answer_without_end_is_too_big_and_is_not_read() {
 }
 
 #[test]
-fn no_link_on_the_way_is_followed() {
+fn no_link_in_a_path_is_followed() {
     let outside = TempDir::new().expect("a folder");
     let iterations = ".hookwright/sessions/calm-fox/stage-00-plan/iterations";
     let mut planted = PathBuf::new();
@@ -571,7 +571,7 @@ fn writes_more_than_there_is_room_for() {
 }
 
 #[test]
-fn leftovers_of_a_crash_are_no_outputs_and_are_cleaned_up_by_the_next_write() {
+fn leftovers_of_a_crash_do_not_count_as_outputs_and_the_next_write_removes_them() {
     let (_root, folder) = created();
     folder.create_iteration(FIRST).expect("made");
     let dir = folder.output(FIRST).parent().expect("a folder").to_owned();
@@ -718,7 +718,7 @@ fn a_childs_folder_is_a_sessions_folder_within_its_parents() {
 }
 
 #[test]
-fn what_a_child_is_given_is_for_its_user_alone_since_it_may_carry_a_secret() {
+fn a_childs_inputs_are_readable_by_its_user_only_because_they_may_contain_a_secret() {
     let (_root, folder) = created();
     let inputs = json!({ "key": "hunter22" });
     // Also in place of a file that other users could read.
@@ -730,7 +730,7 @@ fn what_a_child_is_given_is_for_its_user_alone_since_it_may_carry_a_secret() {
 }
 
 #[test]
-fn what_a_child_leaves_is_any_json_and_nothing_else() {
+fn a_childs_output_may_be_any_json_and_nothing_else() {
     let (_root, folder) = created();
     let path = folder.path().join("output.json");
     assert_eq!(folder.read_child_output().expect("read"), ChildOutput::Missing);

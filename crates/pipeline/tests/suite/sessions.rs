@@ -125,7 +125,7 @@ async fn more_sessions_than_may_run_that_nothing_waits_for_wait_for_a_place() {
 }
 
 #[tokio::test]
-async fn what_a_child_used_is_made_up_for_where_the_parent_died_before_it_was_written_down() {
+async fn a_childs_usage_is_added_later_if_the_parent_died_before_recording_it() {
     let parent = format!("{ONE_TURN}hooks: {{stage:complete: [{{pipeline: child}}]}}\n");
     let child = ONE_TURN
         .replace("turns.yaml", "child-turns.yaml")

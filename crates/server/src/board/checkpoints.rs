@@ -115,18 +115,18 @@ impl Write for ByteBudget {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_pipeline::timeline::{Deed, Part};
+    use hookwright_pipeline::timeline::{Part, TimelineEvent};
 
     use super::*;
 
     #[test]
-    fn the_longer_a_journal_the_farther_they_are_apart_and_there_is_one_before_every_row() {
+    fn the_distance_of_checkpoints_grows_with_the_journal_and_every_row_has_one_before_it() {
         let mut checkpoints = Checkpoints::new();
         let mut reading = JournalReading::default();
         for entry in 1..=1_000_000 {
             reading.last = entry;
             if entry % 10 == 0 {
-                let note = Part::Deed(Deed::Note { note: "a row".into() });
+                let note = Part::TimelineEvent(TimelineEvent::Note { note: "a row".into() });
                 reading.rows.add(note, &mut reading.reports);
                 checkpoints.add(&reading);
             }

@@ -61,17 +61,17 @@ impl Chronicle {
     }
 
     /// The page's content: the unfinished rows and the newest ones, or those before a row.
-    pub(crate) fn told(
+    pub(crate) fn content(
         &self,
         store: &dyn Store,
         before: Option<u64>,
         runs: bool,
     ) -> Result<JournalContent, StoreError> {
-        let mut told = self.reading.told(runs);
-        if let Some(before) = before.filter(|before| *before < told.rows.count()) {
-            told.rows.show(self.rows_before(store, before, runs)?);
+        let mut content = self.reading.content(runs);
+        if let Some(before) = before.filter(|before| *before < content.rows.count()) {
+            content.rows.show(self.rows_before(store, before, runs)?);
         }
-        Ok(told)
+        Ok(content)
     }
 
     fn rows_before(&self, store: &dyn Store, before: u64, runs: bool) -> Result<Rows, StoreError> {
@@ -91,7 +91,7 @@ impl Chronicle {
             }
         }
         // The last of them may be unfinished.
-        Ok(reading.told(runs).rows)
+        Ok(reading.content(runs).rows)
     }
 }
 
@@ -127,7 +127,7 @@ impl JournalReading {
         }
     }
 
-    fn told(&self, runs: bool) -> JournalContent {
+    fn content(&self, runs: bool) -> JournalContent {
         let (mut rows, mut reports) = (self.rows.clone(), self.reports.clone());
         rows.under_way_from_here();
         for part in self.timeline.under_way(runs) {

@@ -27,7 +27,7 @@ struct CachedChronicle {
 
 impl Chronicles {
     /// The journal of the session that began then.
-    pub(super) fn of(&self, journal: JournalKey, began: &str) -> Arc<Mutex<Chronicle>> {
+    pub(super) fn get(&self, journal: JournalKey, began: &str) -> Arc<Mutex<Chronicle>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.uses += 1;
         let last_use = kept.uses;
@@ -59,14 +59,14 @@ mod tests {
     fn the_one_that_was_not_used_for_longest_makes_room() {
         let chronicles = Chronicles::default();
         let first: Vec<_> = (0..limits::CHRONICLES_KEPT_MAX)
-            .map(|session| chronicles.of(journal(session), "then"))
+            .map(|session| chronicles.get(journal(session), "then"))
             .collect();
-        let is_kept = |at: usize| Arc::ptr_eq(&chronicles.of(journal(at), "then"), &first[at]);
+        let is_kept = |at: usize| Arc::ptr_eq(&chronicles.get(journal(at), "then"), &first[at]);
         assert!(is_kept(0));
-        chronicles.of(journal(limits::CHRONICLES_KEPT_MAX), "then");
+        chronicles.get(journal(limits::CHRONICLES_KEPT_MAX), "then");
         assert!(is_kept(0) && is_kept(2));
         assert!(!is_kept(1));
         // Another session of the same name is another one.
-        assert!(!Arc::ptr_eq(&chronicles.of(journal(0), "later"), &first[0]));
+        assert!(!Arc::ptr_eq(&chronicles.get(journal(0), "later"), &first[0]));
     }
 }

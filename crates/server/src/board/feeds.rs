@@ -59,7 +59,7 @@ impl Feeds {
             let stop = self.desk.stop.clone();
             self.desk.run(async move {
                 tokio::select! {
-                    () = look_out(board, all) => {}
+                    () = keep_up_to_date(board, all) => {}
                     () = stop.cancelled() => {}
                 }
             });
@@ -89,7 +89,7 @@ impl Subscription {
 }
 
 /// Keeps all feeds up to date while a page follows one.
-async fn look_out(board: Arc<Board>, open: Arc<Mutex<Open>>) {
+async fn keep_up_to_date(board: Arc<Board>, open: Arc<Mutex<Open>>) {
     loop {
         sleep(limits::CHANGES_LOOK_PAUSE).await;
         let feeds: Vec<Arc<Feed>> = {

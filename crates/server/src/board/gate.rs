@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_started_again_knows_neither_address_nor_cookie_nor_form_of_before() {
+    fn a_restarted_program_accepts_no_earlier_address_cookie_or_form() {
         let folder = tempfile::tempdir().unwrap();
         let (before, now) = (gate(folder.path()), gate(folder.path()));
         assert_eq!(now.cookie_for(&before.path()), None);

@@ -2,13 +2,13 @@
 //! else and escape every text.
 
 mod chapters;
-mod deed;
 mod iteration;
 mod overview;
 mod question;
 mod report;
 mod session;
 mod timeline;
+mod timeline_event;
 mod turn;
 mod words;
 
@@ -158,7 +158,7 @@ fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) 
         (DOCTYPE)
         html lang="en" {
             head {
-                (head(&words::said(title), STYLE))
+                (head(&words::shortened(title), STYLE))
                 @if live.as_ref().is_some_and(|live| live.stream.is_some() && live.may_reload) {
                     noscript { meta http-equiv="refresh" content="15"; }
                 }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_sent_what_changed_and_the_order_of_all() {
+    fn pages_get_the_changes_and_the_order_of_all_fragments() {
         let mut shown = ShownRegions::default();
         let first = [region("head", &[("h", "1")]), region("list", &[("a", "1"), ("b", "1")])];
         let state = state_of(&first);

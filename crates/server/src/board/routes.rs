@@ -26,11 +26,11 @@ use super::stream;
 use super::{Board, StorySelection};
 use crate::approvals::{AnswerResult, PersonsAnswer};
 use crate::limits;
-use crate::reach::{Reach, is_cross_site};
+use crate::listener_address::{ListenerAddress, is_cross_site};
 use crate::reception::Desk;
 use crate::reply::{NoReply, Reply, pairs_of, said_in};
 use crate::routes::{
-    PAGE, Peer, Refusal, answerer_at_the_page, in_the_store, respond, respond_as, whole,
+    PAGE, Peer, RequestRefusal, answerer_at_the_page, in_the_store, respond, respond_as, whole,
 };
 
 /// The data that the board's handlers need.
@@ -38,7 +38,7 @@ pub(crate) struct BoardState {
     board: Arc<Board>,
     gate: Arc<Gate>,
     feeds: Feeds,
-    reach: Reach,
+    address: ListenerAddress,
     desk: Desk,
     streams: Arc<Semaphore>,
 }
@@ -72,11 +72,11 @@ enum BoardRefusal {
     /// The limit of open streams is reached.
     TooMany,
     /// The refusal that an answer on the question's own page would get.
-    Answer(Refusal),
+    Answer(RequestRefusal),
 }
 
-impl From<Refusal> for BoardRefusal {
-    fn from(refusal: Refusal) -> Self {
+impl From<RequestRefusal> for BoardRefusal {
+    fn from(refusal: RequestRefusal) -> Self {
         BoardRefusal::Answer(refusal)
     }
 }
@@ -85,11 +85,15 @@ async fn answer(State(door): State<Arc<BoardState>>, request: Request<Body>) -> 
     let (parts, body) = request.into_parts();
     match door.answer(parts, body).await {
         Ok(response) => response,
-        Err(BoardRefusal::OtherHost) => shown(StatusCode::MISDIRECTED_REQUEST, page::other_host()),
-        Err(BoardRefusal::Nothing) => shown(StatusCode::NOT_FOUND, page::nothing()),
-        Err(BoardRefusal::TooMany) => shown(StatusCode::SERVICE_UNAVAILABLE, page::too_many()),
+        Err(BoardRefusal::OtherHost) => {
+            page_response(StatusCode::MISDIRECTED_REQUEST, page::other_host())
+        }
+        Err(BoardRefusal::Nothing) => page_response(StatusCode::NOT_FOUND, page::nothing()),
+        Err(BoardRefusal::TooMany) => {
+            page_response(StatusCode::SERVICE_UNAVAILABLE, page::too_many())
+        }
         Err(BoardRefusal::Method) => {
-            let mut response = shown(StatusCode::METHOD_NOT_ALLOWED, page::nothing());
+            let mut response = page_response(StatusCode::METHOD_NOT_ALLOWED, page::nothing());
             let allowed = HeaderValue::from_static("GET, HEAD, POST");
             response.headers_mut().insert(header::ALLOW, allowed);
             response
@@ -102,15 +106,15 @@ async fn answer(State(door): State<Arc<BoardState>>, request: Request<Body>) -> 
 }
 
 impl BoardState {
-    pub(crate) fn new(board: Arc<Board>, gate: Gate, reach: Reach, desk: Desk) -> Self {
+    pub(crate) fn new(board: Arc<Board>, gate: Gate, address: ListenerAddress, desk: Desk) -> Self {
         let streams = Arc::new(Semaphore::new(limits::STREAMS_MAX));
         let feeds = Feeds::new(Arc::clone(&board), desk.clone());
-        Self { board, gate: Arc::new(gate), feeds, reach, desk, streams }
+        Self { board, gate: Arc::new(gate), feeds, address, desk, streams }
     }
 
     async fn answer(self: &Arc<Self>, parts: Parts, body: Body) -> Result<Response, BoardRefusal> {
         let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        if !self.reach.knows(host.unwrap_or_default()) {
+        if !self.address.answers_to(host.unwrap_or_default()) {
             return Err(BoardRefusal::OtherHost);
         }
         let path = parts.uri.path().to_owned();
@@ -186,7 +190,7 @@ impl BoardState {
             BoardRequest::Answer(_) => None,
         };
         let text = text.ok_or(BoardRefusal::Nothing)?;
-        Ok(shown(StatusCode::OK, text))
+        Ok(page_response(StatusCode::OK, text))
     }
 
     fn stream(&self, topic: Topic, state: Option<String>) -> Result<Response, BoardRefusal> {
@@ -229,27 +233,27 @@ impl BoardState {
     /// Answers a wait, as the question's own page does.
     async fn decide(&self, id: &str, parts: Parts, body: Body) -> Result<Response, BoardRefusal> {
         if is_cross_site(&parts.headers, "") {
-            return Err(Refusal::CrossSite.into());
+            return Err(RequestRefusal::CrossSite.into());
         }
         let body = whole(&parts.headers, body).await?;
         let Reply { action, message, whole } =
-            said_in(&parts.headers, &[], &body).map_err(Refusal::NoReply)?;
+            said_in(&parts.headers, &[], &body).map_err(RequestRefusal::NoReply)?;
         let Value::Object(mut whole) = whole else {
-            return Err(Refusal::NoReply(NoReply::NotJson).into());
+            return Err(RequestRefusal::NoReply(NoReply::NotJson).into());
         };
         // Hooks get the answer without our own fields.
         let token = whole.shift_remove("form");
         let back = whole.shift_remove("back");
         let is_ours = token.as_ref().and_then(Value::as_str);
         if !is_ours.is_some_and(|token| self.gate.is_form_token(token, id)) {
-            return Err(Refusal::CrossSite.into());
+            return Err(RequestRefusal::CrossSite.into());
         }
         let peer = parts.extensions.get::<Peer>().copied();
         let (by, origin) = (answerer_at_the_page(peer), Peer::origin(peer));
         let said = PersonsAnswer { action, message, by, origin, whole: Some(Value::Object(whole)) };
         let (board, id) = (Arc::clone(&self.board), id.to_owned());
         let told = in_the_store(move || match board.wait(&id)? {
-            Some(wait) => board.approvals.say(&wait.id, said),
+            Some(wait) => board.approvals.answer(&wait.id, said),
             None => Ok(AnswerResult::Unknown),
         });
         match told.await? {
@@ -261,12 +265,12 @@ impl BoardState {
                 };
                 Ok(go_to(&path, None))
             }
-            AnswerResult::TooLate(wait) => Err(Refusal::Ended(wait).into()),
-            AnswerResult::FromInside(_) => Err(Refusal::FromInside.into()),
+            AnswerResult::TooLate(wait) => Err(RequestRefusal::Ended(wait).into()),
+            AnswerResult::FromInside(_) => Err(RequestRefusal::FromInside.into()),
             AnswerResult::UnknownWord(wait) if wait.state == WaitState::Waiting => {
-                Err(Refusal::UnknownWord(wait).into())
+                Err(RequestRefusal::UnknownWord(wait).into())
             }
-            AnswerResult::UnknownWord(wait) => Err(Refusal::Ended(wait).into()),
+            AnswerResult::UnknownWord(wait) => Err(RequestRefusal::Ended(wait).into()),
             AnswerResult::Unknown => Err(BoardRefusal::Nothing),
         }
     }
@@ -323,7 +327,7 @@ fn state_of(parts: &Parts, first: Option<&String>) -> Option<String> {
     last.map(str::to_owned).or_else(|| first.cloned())
 }
 
-fn shown(status: StatusCode, page: maud::Markup) -> Response {
+fn page_response(status: StatusCode, page: maud::Markup) -> Response {
     respond_as(status, page.into_string(), PAGE, page::content_policy())
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hookwright_events::Usage;
-use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, Milestone, Part};
+use hookwright_pipeline::timeline::{Iteration, IterationState, Milestone, Part, TimelineEvent};
 
 use super::chronicle::Reports;
 use crate::limits;
@@ -51,7 +51,9 @@ impl Sight {
             RowContent::Milestone(Milestone::StageEnded { .. }) => self.stage = None,
             RowContent::Milestone(Milestone::ItemBegan { .. }) => self.item = Some(row),
             RowContent::Milestone(Milestone::ItemEnded { .. }) => self.item = None,
-            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {}
+            RowContent::Milestone(_)
+            | RowContent::Iteration(..)
+            | RowContent::TimelineEvent(..) => {}
         }
     }
 }
@@ -73,15 +75,15 @@ pub(crate) enum RowContent {
     /// An iteration, with the journal entries that report its deeds.
     Iteration(Box<Iteration>, Vec<Option<u64>>),
     /// Something that happened outside of iterations.
-    Deed(Deed, Option<u64>),
+    TimelineEvent(TimelineEvent, Option<u64>),
 }
 
 impl RowContent {
     /// The deeds of this row.
-    pub(crate) fn deeds(&self) -> &[Deed] {
+    pub(crate) fn deeds(&self) -> &[TimelineEvent] {
         match self {
             RowContent::Iteration(iteration, _) => &iteration.deeds,
-            RowContent::Deed(deed, _) => std::slice::from_ref(deed),
+            RowContent::TimelineEvent(deed, _) => std::slice::from_ref(deed),
             RowContent::Milestone(_) => &[],
         }
     }
@@ -149,9 +151,9 @@ impl Rows {
                 RowContent::Iteration(iteration, of)
             }
             Part::Milestone(milestone) => RowContent::Milestone(milestone),
-            Part::Deed(deed) => {
+            Part::TimelineEvent(deed) => {
                 let report = report_of(&deed, reports);
-                RowContent::Deed(deed, report)
+                RowContent::TimelineEvent(deed, report)
             }
         };
         self.sum_up(&what);
@@ -223,7 +225,7 @@ impl Rows {
                     sum.iterations += 1;
                 }
             }
-            RowContent::Milestone(_) | RowContent::Deed(..) => {}
+            RowContent::Milestone(_) | RowContent::TimelineEvent(..) => {}
         }
     }
 
@@ -265,19 +267,19 @@ impl Rows {
 }
 
 /// The entry that reports a hook, if there is one: only those have a duration.
-fn report_of(deed: &Deed, reports: &mut Reports) -> Option<u64> {
+fn report_of(deed: &TimelineEvent, reports: &mut Reports) -> Option<u64> {
     match deed {
-        Deed::Hook(run) if run.duration_ms.is_some() => reports.take(&run.hook),
-        Deed::Hook(_)
-        | Deed::Decision { .. }
-        | Deed::Question { .. }
-        | Deed::Child { .. }
-        | Deed::GivenUp { .. }
-        | Deed::AgentChanged { .. }
-        | Deed::Call { .. }
-        | Deed::CallQuestion { .. }
-        | Deed::RequestFailed { .. }
-        | Deed::Pause { .. }
-        | Deed::Note { .. } => None,
+        TimelineEvent::Hook(run) if run.duration_ms.is_some() => reports.take(&run.hook),
+        TimelineEvent::Hook(_)
+        | TimelineEvent::Decision { .. }
+        | TimelineEvent::Question { .. }
+        | TimelineEvent::Child { .. }
+        | TimelineEvent::GivenUp { .. }
+        | TimelineEvent::AgentChanged { .. }
+        | TimelineEvent::Call { .. }
+        | TimelineEvent::CallQuestion { .. }
+        | TimelineEvent::RequestFailed { .. }
+        | TimelineEvent::Pause { .. }
+        | TimelineEvent::Note { .. } => None,
     }
 }

@@ -9,8 +9,8 @@ use super::gate::Gate;
 use super::routes::{BoardState, router};
 use crate::limits;
 use crate::listener;
+use crate::listener_address::ListenerAddress;
 use crate::listeners::nearest;
-use crate::reach::Reach;
 use crate::reception::Reception;
 
 /// The default port: the one after the port for answers.
@@ -75,8 +75,8 @@ pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, S
     let url = format!("http://{}{}", SocketAddr::new(nearest(bind), address.port()), gate.path());
     let reception = Reception::start().map_err(refused)?;
     let desk = reception.desk();
-    let reach = Reach { bind, port: address.port(), public_url: None };
-    let router = router(BoardState::new(Arc::new(board), gate, reach, desk.clone()));
+    let address = ListenerAddress { bind, port: address.port(), public_url: None };
+    let router = router(BoardState::new(Arc::new(board), gate, address, desk.clone()));
     let own = desk.clone();
     desk.run(async move {
         // Inside the reception's runtime, which owns the listener from here on.

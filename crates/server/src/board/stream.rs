@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_other_sessions_commit_is_not_rendered() {
+    async fn commits_of_other_sessions_are_not_rendered() {
         let folder = tempfile::tempdir().unwrap();
         let situation = Situation::new(folder.path());
         let facts = Arc::new(AtomicUsize::new(1));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_no_page_follows_is_not_looked_at() {
+    async fn a_store_without_pages_is_not_polled() {
         let folder = tempfile::tempdir().unwrap();
         let situation = Situation::new(folder.path());
         for _ in 0..2 {

@@ -28,7 +28,7 @@ pub(crate) fn head(title: &str, style: &'static str) -> Markup {
 }
 
 /// The question: as the heading if it is short, else below one.
-pub(super) fn asked(wait: &Wait) -> Markup {
+pub(super) fn question_text(wait: &Wait) -> Markup {
     let question = visible(wait.question.trim());
     let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
     html! {

@@ -102,7 +102,7 @@ async fn words_that_mean_nothing_here_are_refused_and_the_wait_stays() {
 }
 
 #[tokio::test]
-async fn an_answer_that_says_nothing_is_refused_and_the_wait_stays() {
+async fn an_empty_answer_is_refused_and_the_wait_stays() {
     let situation = Situation::new();
     let asked = wait("aaaaaaaa");
     let path = situation.keep(&asked);
@@ -131,7 +131,7 @@ async fn an_answer_that_says_nothing_is_refused_and_the_wait_stays() {
 
 // Conformance: agent-pipelines-088
 #[tokio::test]
-async fn a_second_answer_is_told_who_decided_and_when() {
+async fn a_second_answer_learns_who_decided_and_when() {
     let situation = Situation::new();
     let asked = wait("aaaaaaaa");
     let path = situation.keep(&asked);
@@ -180,7 +180,7 @@ async fn late_and_unexpected_answers_are_rejected_with_a_reason() {
 }
 
 #[tokio::test]
-async fn an_answer_for_a_session_that_is_not_running_is_kept_and_says_how_to_resume() {
+async fn an_answer_for_a_session_that_is_not_running_is_stored_and_names_the_resume_command() {
     let situation = Situation::new();
     let asked = Wait { keeper: DEAD.into(), ..wait("aaaaaaaa") };
     let path = situation.keep(&asked);
@@ -218,7 +218,7 @@ async fn of_many_answers_at_once_exactly_one_counts() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_used_decides_nothing_and_says_nothing_about_itself() {
+async fn a_failing_store_decides_nothing_and_reveals_nothing() {
     let situation = Situation::new();
     let asked = wait("aaaaaaaa");
     let path = situation.keep(&asked);

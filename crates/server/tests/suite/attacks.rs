@@ -142,7 +142,7 @@ async fn a_form_on_a_page_of_another_site_decides_nothing() {
 }
 
 #[tokio::test]
-async fn every_answer_forbids_what_a_page_does_not_need() {
+async fn every_response_forbids_what_a_page_does_not_need() {
     let situation = Situation::new();
     let asked = wait("aaaaaaaa");
     let path = situation.keep(&asked);

@@ -47,7 +47,7 @@ fn form_token(page: &str) -> &str {
 }
 
 #[test]
-fn sessions_are_listed_newest_first_with_how_they_stand() {
+fn sessions_are_listed_newest_first_with_their_status() {
     let situation = Situation::new();
     let mut first = Played::begin(&situation, "first", 300, &["fix"]);
     first.stage(1, 5);
@@ -73,7 +73,7 @@ fn sessions_are_listed_newest_first_with_how_they_stand() {
 }
 
 #[test]
-fn what_children_used_is_told_apart() {
+fn the_usage_of_children_is_shown_separately() {
     let situation = Situation::new();
     let mut played = Played::begin(&situation, "calm-fox", 300, &["fix"]);
     played.stage(1, 5);
@@ -94,7 +94,7 @@ fn what_children_used_is_told_apart() {
 }
 
 #[test]
-fn a_store_without_sessions_says_how_to_begin_one() {
+fn a_page_without_sessions_shows_how_to_start_one() {
     let situation = Situation::new();
     let board = board_of_project(&situation);
     let page = Visitor::of(&board).get("/").body;
@@ -103,7 +103,7 @@ fn a_store_without_sessions_says_how_to_begin_one() {
 }
 
 #[test]
-fn a_session_of_any_project_is_found_by_its_name_however_many_newer_ones_begin_like_it() {
+fn a_session_is_found_by_its_name_even_if_many_newer_names_begin_like_it() {
     let situation = Situation::new();
     let ago = |number: usize| i64::try_from(number).unwrap();
     for number in 0..=limits::SESSIONS_ON_PAGE_MAX {
@@ -144,7 +144,7 @@ fn busy(situation: &Situation) -> Played {
 }
 
 #[test]
-fn a_session_shows_what_runs_its_stages_and_its_story() {
+fn a_session_shows_what_runs_its_stages_and_its_history() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     let board = board_of_project(&situation);
@@ -247,7 +247,7 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
 }
 
 #[test]
-fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
+fn an_older_page_also_shows_what_runs_now_and_the_open_questions() {
     let situation = Situation::new();
     let mut played = Played::begin(&situation, "calm-fox", 600, &["fix"]);
     played.stage(1, 500);
@@ -271,7 +271,7 @@ fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
 }
 
 #[test]
-fn a_page_that_is_open_is_sent_what_happens_and_nothing_else() {
+fn an_open_page_gets_the_changes_and_nothing_else() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     let board = board_of_project(&situation);
@@ -300,7 +300,7 @@ fn a_page_that_is_open_is_sent_what_happens_and_nothing_else() {
 }
 
 #[test]
-fn a_page_that_comes_back_is_sent_what_it_missed() {
+fn a_page_that_reconnects_gets_what_it_missed() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     let board = board_of_project(&situation);
@@ -342,7 +342,7 @@ fn a_killed_session_is_shown_as_such_although_nothing_recorded_it() {
 }
 
 #[test]
-fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
+fn a_person_approves_on_the_page_and_later_hooks_read_the_answer() {
     let situation = Situation::new();
     busy(&situation);
     let asked = Wait { offered: vec!["later".into()], ..wait("aaaaaaaa") };
@@ -372,7 +372,7 @@ fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
 }
 
 #[test]
-fn an_unused_answer_is_shown_with_the_person_who_gave_it() {
+fn an_unused_answer_is_shown_with_its_author() {
     let situation = Situation::new();
     let mut played = busy(&situation);
     played.worked(2, 1, 100, result("built"));
@@ -407,7 +407,7 @@ fn an_unused_answer_is_shown_with_the_person_who_gave_it() {
 }
 
 #[test]
-fn a_board_of_one_project_neither_shows_nor_answers_for_another() {
+fn a_board_of_one_project_does_not_show_or_answer_questions_of_another() {
     let situation = Situation::new();
     busy(&situation);
     situation.keep(&wait("aaaaaaaa"));
@@ -460,7 +460,7 @@ fn a_session_that_a_hook_started_is_shown_with_its_parent_and_asks_there_too() {
 }
 
 #[test]
-fn when_the_program_ends_every_page_is_told_at_once() {
+fn every_page_learns_at_once_that_the_program_ends() {
     let situation = Situation::new();
     busy(&situation);
     let board = board_of_project(&situation);

@@ -16,7 +16,7 @@ use crate::situation::{Situation, wait};
 use crate::visitor::{Shown, Visitor, ask, board_of_project, try_ask};
 
 #[test]
-fn a_visitor_who_is_not_signed_in_gets_the_same_response_to_everything() {
+fn a_visitor_without_a_cookie_gets_the_same_response_to_everything() {
     let situation = Situation::new();
     Played::begin(&situation, "calm-fox", 60, &["a"]);
     let asked = wait("aaaaaaaa");
@@ -73,7 +73,7 @@ fn a_visitor_who_is_not_signed_in_gets_the_same_response_to_everything() {
 }
 
 #[test]
-fn the_address_lets_a_browser_in_and_leads_to_a_path_that_tells_nothing() {
+fn the_address_signs_a_browser_in_and_redirects_to_a_path_without_the_token() {
     let situation = Situation::new();
     let board = board_of_project(&situation);
     let (address, path) = parts(&board.url);
@@ -112,7 +112,7 @@ fn a_request_for_another_name_is_not_answered() {
 }
 
 #[test]
-fn every_answer_forbids_what_a_page_does_not_need() {
+fn every_response_forbids_what_a_page_does_not_need() {
     let situation = Situation::new();
     Played::begin(&situation, "calm-fox", 60, &["a"]);
     let board = board_of_project(&situation);
@@ -306,7 +306,7 @@ fn evil(situation: &Situation) {
 }
 
 #[test]
-fn markup_in_whatever_agents_hooks_and_issues_say_is_shown_as_text() {
+fn markup_in_texts_of_agents_hooks_and_issues_is_shown_as_text() {
     let situation = Situation::new();
     evil(&situation);
     let paths = || Paths { first: vec![EVIL.into()], more: 0 };
@@ -381,7 +381,7 @@ fn a_thousand_connections_held_open_keep_no_other_client_out() {
 }
 
 #[test]
-fn only_so_many_pages_are_kept_up_to_date_and_each_that_is_closed_makes_room() {
+fn the_number_of_updated_pages_is_limited_and_a_closed_page_frees_its_place() {
     let situation = Situation::new();
     Played::begin(&situation, "calm-fox", 60, &["a"]);
     let board = board_of_project(&situation);

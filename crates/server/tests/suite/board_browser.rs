@@ -222,7 +222,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
 }
 
 #[tokio::test]
-async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come() {
+async fn an_update_keeps_what_a_person_has_unfolded_typed_and_scrolled_to() {
     let Some(driver) = Driver::start() else { return };
     let situation = Situation::new();
     let mut played = at_work(&situation);
@@ -261,7 +261,7 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
 }
 
 #[tokio::test]
-async fn a_page_of_a_session_that_delete_says_so_and_keeps_what_it_shows() {
+async fn a_page_reports_that_its_session_was_deleted_and_keeps_its_content() {
     let Some(driver) = Driver::start() else { return };
     let situation = Situation::new();
     let played = at_work(&situation);

@@ -41,7 +41,7 @@ fn next_of_all(pages: &mut [Stream]) -> Vec<Event> {
 }
 
 #[test]
-fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
+fn fifty_pages_get_every_change_and_it_is_read_once_for_all() {
     let situation = Situation::new();
     let mut played = followed(&situation);
     let store = situation.watched_store();
@@ -90,7 +90,7 @@ fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
 }
 
 #[test]
-fn every_page_is_told_that_the_session_has_ended_and_stays_open() {
+fn every_page_shows_that_the_session_has_ended_and_stays_open() {
     let situation = Situation::new();
     let mut played = followed(&situation);
     let board = board_of_project(&situation);
@@ -111,7 +111,7 @@ fn every_page_is_told_that_the_session_has_ended_and_stays_open() {
 }
 
 #[test]
-fn pages_of_a_session_that_delete_are_told_so_and_end_and_others_go_on() {
+fn pages_of_a_deleted_session_learn_that_and_end_while_others_continue() {
     let situation = Situation::new();
     let mut other = Played::begin(&situation, "other", 600, &["build"]);
     let mut played = followed(&situation);
@@ -163,7 +163,7 @@ fn forms_come_with_the_token_of_the_program_that_serves_the_page() {
 }
 
 #[test]
-fn a_page_is_told_of_everything_that_it_shows_and_not_of_other_sessions() {
+fn a_page_gets_updates_for_everything_that_it_shows_and_not_for_other_sessions() {
     let situation = Situation::new();
     let mut played = followed(&situation);
     let mut other = Played::begin(&situation, "other", 600, &["build"]);

@@ -95,7 +95,7 @@ async fn a_wait_is_stored_and_listened_for_before_it_is_opened_and_ends_with_its
 }
 
 #[tokio::test]
-async fn a_wait_from_before_a_crash_goes_on_with_the_same_address_request_and_time() {
+async fn a_wait_from_before_a_crash_keeps_its_address_request_and_deadline() {
     let situation = Situation::new();
     let first = desk(&situation);
     let before = first.open(new_wait("1")).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_decision_without_a_listener_counts_and_counts_again_after_a_crash() {
     let first = desk(&situation);
     let before = first.open(new_wait("1")).await.unwrap();
     drop(first);
-    situation.approvals.say(&before.id, said("reject")).unwrap();
+    situation.approvals.answer(&before.id, said("reject")).unwrap();
     for _ in 0..2 {
         let again = desk(&situation);
         let found = again.find(&new_wait("1").key.unwrap()).await.unwrap().unwrap();
@@ -138,14 +138,14 @@ async fn a_decision_of_another_process_wakes_the_waiting_task() {
     let deciding = async {
         // It is waiting by now, or sees the decision in its first check.
         tokio::task::yield_now().await;
-        situation.approvals.say(&open.id, said("approve")).unwrap();
+        situation.approvals.answer(&open.id, said("approve")).unwrap();
     };
     let (end, ()) = tokio::join!(waiting, deciding);
     assert!(matches!(end.unwrap(), WaitEnd::Decided { word: AnswerMeaning::Yes, .. }));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found() {
+async fn a_decision_is_found_even_if_the_deciding_process_was_killed_before_ringing() {
     let situation = Situation::new();
     let desk = desk(&situation);
     let open = desk.open(new_wait("1")).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_thousand_waits_at_once_are_each_decided_in_any_order() {
         for turn in 0..WAITS {
             let number = turn * 619 % WAITS;
             let action = if number.is_multiple_of(3) { "no" } else { "yes" };
-            approvals.say(&ids[number], said(action)).unwrap();
+            approvals.answer(&ids[number], said(action)).unwrap();
         }
     });
     let mut ends = waiting.join_all().await;

@@ -35,7 +35,7 @@ fn port_of(url: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_port_that_another_process_of_ours_has_is_shared_and_taken_over_when_it_ends() {
+async fn a_port_of_another_hookwright_process_is_shared_and_taken_over_when_that_process_ends() {
     let situation = Situation::new();
     let port = free_port();
     let first = desk_at(&situation, address(port), 0);
@@ -113,7 +113,7 @@ async fn a_hookwright_with_another_store_is_a_stranger() {
 
 // Conformance: agent-pipelines-029, agent-pipelines-085
 #[tokio::test]
-async fn answers_are_awaited_on_port_8765_of_this_machine_unless_a_file_says_otherwise() {
+async fn answers_are_received_on_port_8765_of_this_machine_unless_configured_otherwise() {
     assert_eq!(PORT, 8765);
     let situation = Situation::new();
     let everywhere = CallbackAddress { bind: Some([0, 0, 0, 0].into()), ..Default::default() };
@@ -131,7 +131,7 @@ async fn answers_are_awaited_on_port_8765_of_this_machine_unless_a_file_says_oth
 
 // Conformance: agent-pipelines-030
 #[tokio::test]
-async fn a_hook_may_have_a_port_of_its_own_beside_the_others() {
+async fn a_hook_may_have_its_own_port() {
     let situation = Situation::new();
     let desk = desk_at(&situation, address(0), 0);
     let usual = desk.open(new_wait("1")).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_hook_may_have_a_port_of_its_own_beside_the_others() {
 }
 
 #[tokio::test]
-async fn a_public_url_is_what_links_begin_with() {
+async fn links_begin_with_the_public_url() {
     let situation = Situation::new();
     let port = free_port();
     let public_url = Some("https://hooks.example.org/x".to_owned());
@@ -167,7 +167,7 @@ async fn a_public_url_is_what_links_begin_with() {
 }
 
 #[tokio::test]
-async fn a_wait_from_before_whose_port_a_stranger_has_goes_on_and_says_how_to_answer() {
+async fn an_earlier_wait_whose_port_another_program_uses_continues_and_shows_how_to_answer() {
     let situation = Situation::new();
     let first = desk(&situation);
     let before = first.open(new_wait("1")).await.unwrap();

@@ -19,7 +19,7 @@ fn text_of(page: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is() {
+async fn the_page_shows_the_question_its_origin_the_changes_and_the_time_left() {
     let situation = Situation::new();
     // The last millisecond of 13 minutes, in an hour far in the future.
     let since_ms = 4_102_444_800_000;
@@ -81,7 +81,7 @@ async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is(
 }
 
 #[tokio::test]
-async fn there_is_a_button_for_every_offered_word_and_always_a_yes_and_a_no() {
+async fn every_offered_word_has_a_button_and_there_is_always_a_yes_and_a_no() {
     let buttons = async |offered: &[&str], query: &str| -> Vec<String> {
         let situation = Situation::new();
         let offered = offered.iter().map(|word| (*word).to_owned()).collect();

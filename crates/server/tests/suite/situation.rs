@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use hookwright_events::wait::{Paths, Wait, WaitKey, WaitState};
 use hookwright_server::approvals::now_ms;
-use hookwright_server::{Approvals, Reach, router};
+use hookwright_server::{Approvals, ListenerAddress, router};
 use hookwright_store::{AllButOneLive, KeptWaits, Living, SqliteStore, Store, WatchedStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -109,8 +109,8 @@ async fn answered(response: Response<Body>) -> Answer {
     Answer { status: parts.status, headers: parts.headers, text }
 }
 
-pub(crate) fn reach() -> Reach {
-    Reach { bind: [127, 0, 0, 1].into(), port: 8765, public_url: None }
+pub(crate) fn reach() -> ListenerAddress {
+    ListenerAddress { bind: [127, 0, 0, 1].into(), port: 8765, public_url: None }
 }
 
 pub(crate) fn request(method: &str, path: &str) -> axum::http::request::Builder {

@@ -1,4 +1,4 @@
-//! What a person should do about a pattern, a matcher or a condition that cannot be read.
+//! Advice about patterns, matchers and conditions that cannot be parsed.
 
 use hookwright_engine::condition::ConditionError;
 use hookwright_engine::matcher::MatcherError;

@@ -1,4 +1,4 @@
-//! The same advice for a file in JSON: what to write there is JSON too.
+//! Translates advice with YAML into advice with JSON, for files in JSON.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use hookwright_config::tree::parse;
 use hookwright_config::{ExpectedValue, Fault, FaultKind, SourceFile};
 use serde_json::Value;
 
-/// Whether a file is JSON, for the programs that read it.
+/// Whether the programs that read this file parse it as JSON.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// What to do about a fault of a JSON file, made of the advice for YAML.
+/// The advice about a fault of a JSON file, made from the advice for YAML.
 pub(super) fn help(fault: &Fault, help: &str) -> String {
     match &fault.kind {
         FaultKind::Syntax { .. } => {
@@ -32,7 +32,7 @@ pub(super) fn help(fault: &Fault, help: &str) -> String {
     }
 }
 
-/// The text with every piece of YAML in it, between backticks, as JSON.
+/// The text with each piece of YAML in backticks replaced by JSON.
 fn translated(help: &str) -> String {
     let mut text = String::new();
     let pieces: Vec<&str> = help.split('`').collect();
@@ -40,7 +40,7 @@ fn translated(help: &str) -> String {
         if number > 0 {
             text.push('`');
         }
-        // A backtick that is never closed begins no code.
+        // A backtick without a partner begins no code.
         let is_code = number % 2 == 1 && number + 1 < pieces.len();
         match is_code.then(|| as_json(piece)).flatten() {
             Some(json) => text.push_str(&json),
@@ -50,8 +50,8 @@ fn translated(help: &str) -> String {
     text
 }
 
-/// A key with its value, or an entry of a list. Anything else in backticks is a name, a command or a
-/// value.
+/// A key with its value, or an entry of a list. Anything else in backticks is a name, a command or
+/// a value.
 fn as_json(code: &str) -> Option<String> {
     let is_pair = code.contains(": ") && !code.contains('"');
     let source = SourceFile { path: "help".into(), text: code.into() };

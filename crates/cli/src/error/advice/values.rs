@@ -1,4 +1,4 @@
-//! What to write where something else is expected: one line for each place of a configuration.
+//! Advice about values: what to write where something else was expected, one line for each place.
 
 use hookwright_config::{Conflict, ExpectedValue, FaultKind, MissingKey, SyntaxKind, TreeLimit};
 use hookwright_engine::hook::HookConflict;

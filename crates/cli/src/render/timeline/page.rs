@@ -1,4 +1,4 @@
-//! [`Page`]: lines that fit the terminal's width.
+//! [`TimelinePage`]: lines that fit the terminal's width.
 
 use crate::text::columns::{columns, cut};
 use crate::text::one_line;
@@ -17,12 +17,12 @@ const ID_COLUMNS_MIN: usize = 8;
 
 /// The width of lines.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct TimelinePage {
     /// `None` if there is no limit.
     pub(super) columns: Option<usize>,
 }
 
-impl Page {
+impl TimelinePage {
     /// A line and a text about it: beside it if there is room, else below it.
     pub(super) fn line(self, branch: &str, trunk: &str, what: &str, words: Words<'_>) -> String {
         let text = one_line(words.text, WORDS_MAX);
@@ -91,10 +91,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_beside_their_line_where_there_is_room_and_else_below_it() {
+    fn a_text_is_beside_its_line_if_there_is_room_and_otherwise_below_it() {
         let words = "the quick brown fox jumps over the lazy dog and away";
         let line = |columns: Option<usize>| {
-            Page { columns }.line("├─ ", "│  ", "iteration 1", Words::after_colon(words))
+            TimelinePage { columns }.line("├─ ", "│  ", "iteration 1", Words::after_colon(words))
         };
         assert_eq!(line(None), format!("├─ iteration 1: {words}\n"));
         assert_eq!(line(Some(80)), format!("├─ iteration 1: {words}\n"));

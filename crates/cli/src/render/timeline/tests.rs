@@ -10,8 +10,8 @@ fn at(time: &str) -> String {
     format!("2026-01-02T{time}Z")
 }
 
-fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) -> Deed {
-    Deed::Hook(HookRun {
+fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) -> TimelineEvent {
+    TimelineEvent::Hook(HookRun {
         event: event.to_owned(),
         hook: hook.to_owned(),
         status,
@@ -22,7 +22,7 @@ fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) 
     })
 }
 
-fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {
+fn iteration(number: u32, result: TurnResult, deeds: Vec<TimelineEvent>) -> Part {
     Part::Milestone(Milestone::Iteration(Box::new(Iteration {
         is_final: false,
         at: at("03:04:05"),
@@ -117,7 +117,7 @@ fn story() -> Vec<Part> {
         usage: Some(usage),
         ..TurnResult::default()
     };
-    let question = Deed::Question {
+    let question = TimelineEvent::Question {
         event: "stage:complete".into(),
         hook: "gate".into(),
         wait: "w1".into(),
@@ -130,14 +130,14 @@ fn story() -> Vec<Part> {
         duration_ms: Some(754_000.0),
     };
     let (reason, until) = ("the model was asked too often".to_owned(), None);
-    let pause = Deed::Pause {
+    let pause = TimelineEvent::Pause {
         at: at("03:04:10"),
         cause: PauseCause::RateLimit,
         reason,
         until,
         duration_ms: Some(40_000.0),
     };
-    let changed = Deed::AgentChanged {
+    let changed = TimelineEvent::AgentChanged {
         from: "claude".into(),
         to: "codex".into(),
         reason: "overloaded".into(),
@@ -154,7 +154,7 @@ fn story() -> Vec<Part> {
         ),
         hook("iteration:complete", "hookwright/iteration:complete#1", "success", 12.0, ""),
     ];
-    let child = Deed::Child {
+    let child = TimelineEvent::Child {
         event: "execution:post_end".into(),
         hook: "review".into(),
         session: "one-review-1".into(),
@@ -164,7 +164,7 @@ fn story() -> Vec<Part> {
         stage_began(),
         item_began(1),
         iteration(1, result, deeds),
-        Part::Deed(child),
+        Part::TimelineEvent(child),
         item_ended(1, ItemState::Failed, Some("a hook at execution:pre_end blocked its end")),
         Part::Milestone(Milestone::StageEnded {
             stage: "work".into(),
@@ -174,7 +174,7 @@ fn story() -> Vec<Part> {
             duration_ms: Some(64_000.0),
             usage: Some(usage),
         }),
-        Part::Deed(question),
+        Part::TimelineEvent(question),
         Part::Milestone(Milestone::SessionEnded {
             at: at("03:20:00"),
             status: hookwright_events::SessionStatus::Completed,

@@ -1,9 +1,9 @@
 //! The texts of a timeline, for iterations, hooks, pauses and answers.
 
 use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
-use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState};
+use hookwright_pipeline::timeline::{HookRun, Iteration, IterationState, TimelineEvent};
 
-use super::page::{Page, WORDS_MAX, Words};
+use super::page::{TimelinePage, WORDS_MAX, Words};
 use crate::render::human;
 use crate::text::{Paint, count, local, one_line, visible};
 
@@ -14,7 +14,12 @@ const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
 const CALL_MAX: usize = 60;
 
 /// One iteration in a line.
-pub(super) fn of_iteration(page: Page, branch: &str, trunk: &str, one: &Iteration) -> String {
+pub(super) fn of_iteration(
+    page: TimelinePage,
+    branch: &str,
+    trunk: &str,
+    one: &Iteration,
+) -> String {
     let name = match one.iteration {
         0 => "final delivery".to_owned(),
         number if one.is_final => format!("iteration {number}, final delivery"),
@@ -87,14 +92,14 @@ pub(super) fn of_item(item: &WorkItem) -> String {
 }
 
 /// One deed in a line, or in two on a narrow page.
-pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
+pub(super) fn of_deed(page: TimelinePage, trunk: &str, deed: &TimelineEvent) -> String {
     let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
     match deed {
-        Deed::Hook(run) => of_hook(page, trunk, run),
-        Deed::Decision { event, verdict, reason } => {
+        TimelineEvent::Hook(run) => of_hook(page, trunk, run),
+        TimelineEvent::Decision { event, verdict, reason } => {
             line(&format!("{event:<20}  decision: {verdict}"), Words::after_colon(reason))
         }
-        Deed::Question { hook, question, state, message, by, duration_ms, .. } => {
+        TimelineEvent::Question { hook, question, state, message, by, duration_ms, .. } => {
             let (id, _) = page.id(trunk, hook, BESIDE_ID);
             let mut what = format!("asked by {id}: {}", state.as_str());
             if let Some(by) = by {
@@ -109,20 +114,20 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             }
             text
         }
-        Deed::Child { event, session, pipeline, .. } => {
+        TimelineEvent::Child { event, session, pipeline, .. } => {
             let pipeline = one_line(pipeline, WORDS_MAX);
             line(&format!("{event:<20}  {pipeline} as session {}", visible(session)), Words::NONE)
         }
-        Deed::GivenUp { agent, cause, reason, duration_ms } => {
+        TimelineEvent::GivenUp { agent, cause, reason, duration_ms } => {
             let (agent, cause) = (one_line(agent, WORDS_MAX), cause.as_str().replace('_', " "));
             let took = human::duration(*duration_ms);
             line(&format!("{agent} could not work ({cause}), {took}"), Words::after_colon(reason))
         }
-        Deed::AgentChanged { from, to, reason } => {
+        TimelineEvent::AgentChanged { from, to, reason } => {
             let (from, to) = (one_line(from, WORDS_MAX), one_line(to, WORDS_MAX));
             line(&format!("{to} takes over from {from}"), Words::after_colon(reason))
         }
-        Deed::Call { tool, what, status, reason, duration_ms } => {
+        TimelineEvent::Call { tool, what, status, reason, duration_ms } => {
             let took = duration_ms.map(human::duration).unwrap_or_default();
             let status = Paint::of_results().outcome(&format!("{:<9}", status.replace('_', " ")));
             let what = one_line(what, CALL_MAX);
@@ -130,7 +135,7 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             let what = format!("{:<20}  {what}  {status}  {took:>7}", one_line(tool, CALL_MAX));
             line(what.trim_end(), Words::in_column(&words))
         }
-        Deed::CallQuestion { tool, what, allowed, words } => {
+        TimelineEvent::CallQuestion { tool, what, allowed, words } => {
             let answer = match allowed {
                 Some(true) => "allowed",
                 Some(false) => "not allowed",
@@ -141,12 +146,12 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             let what = format!("{tool:<20}  the user was asked: {what}: {answer}");
             line(&what, Words::after_colon(words))
         }
-        Deed::RequestFailed { attempt, error, duration_ms } => {
+        TimelineEvent::RequestFailed { attempt, error, duration_ms } => {
             let took = human::duration(*duration_ms);
             let what = format!("{:<20}  attempt {attempt} failed, {took}", "model");
             line(&what, Words::after_colon(error))
         }
-        Deed::Pause { cause, reason, until, duration_ms, .. } => {
+        TimelineEvent::Pause { cause, reason, until, duration_ms, .. } => {
             let (cause, long) = (of_cause(*cause), duration_ms.map(human::duration));
             let what = match (long, until) {
                 (Some(long), _) => format!("paused ({cause}) for {long}"),
@@ -155,12 +160,12 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             };
             line(&what, Words::after_colon(reason))
         }
-        Deed::Note { note } => line("note", Words::after_colon(note)),
+        TimelineEvent::Note { note } => line("note", Words::after_colon(note)),
     }
 }
 
 /// A hook's run, with the last lines that it printed.
-fn of_hook(page: Page, trunk: &str, run: &HookRun) -> String {
+fn of_hook(page: TimelinePage, trunk: &str, run: &HookRun) -> String {
     let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
     let (id, most) = page.id(trunk, &run.hook, BESIDE_ID);
     let took = run.duration_ms.map(human::duration).unwrap_or_default();

@@ -155,7 +155,7 @@ p pause  s stop  o less output  i prompt  ? help
 }
 
 #[test]
-fn before_the_first_event_there_is_a_view_too() {
+fn the_view_is_drawn_even_before_the_first_event() {
     assert_eq!(
         Scene::new().drawn(60, 24),
         "\
@@ -256,7 +256,7 @@ fn the_chosen_one_of_two_questions_is_marked_and_asked_about() {
 }
 
 #[test]
-fn what_is_typed_stays_in_sight_and_cannot_steer_the_terminal() {
+fn typed_text_stays_visible_and_cannot_control_the_terminal() {
     let asked = || Scene::new().begun().asked("w1", "Deploy?");
     let foot = |scene: Scene, columns: usize| {
         scene.drawn(columns, 24).lines().last().map(str::to_owned).expect("a line")
@@ -271,7 +271,7 @@ fn what_is_typed_stays_in_sight_and_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn a_pause_says_why_and_how_long() {
+fn a_pause_is_shown_with_its_reason_and_duration() {
     let pause = |until: Option<&str>, cause| {
         RunEventKind::Session(SessionEvent::Paused {
             cause,
@@ -300,7 +300,7 @@ fn a_pause_says_why_and_how_long() {
 }
 
 #[test]
-fn work_and_cost_are_shown_as_they_are_known() {
+fn work_and_cost_are_shown_as_far_as_they_are_known() {
     let item = WorkItem {
         source: WorkSource::Issues,
         key: "3".into(),
@@ -338,7 +338,7 @@ p pause  s stop  o more output  i prompt  ? help
 }
 
 #[test]
-fn what_others_print_is_visible_and_cut_to_the_width() {
+fn foreign_text_is_made_visible_and_cut_to_the_width() {
     let text = "\u{1b}[31mred\u{1b}[0m\ta\u{7}\u{202e}b 日本語日本語日本語\n";
     let scene = Scene::new().begun().at(2, 0, says(text));
     let drawn = scene.drawn(40, 24);
@@ -375,7 +375,7 @@ a r p s o i ?
 }
 
 #[test]
-fn whatever_the_size_the_view_fits() {
+fn the_view_fits_every_size() {
     let scene = Scene::new()
         .begun()
         .asked("w1", "Deploy version 1.4 to production now?")
@@ -397,7 +397,7 @@ fn without_a_keyboard_no_keys_are_offered() {
 }
 
 #[test]
-fn help_says_what_the_keys_do_until_it_is_closed() {
+fn help_explains_the_keys_until_it_is_closed() {
     let open = Scene::new().begun().typed("?");
     assert_eq!(
         open.drawn(70, 24),
@@ -431,7 +431,7 @@ fn told(prompt: &str) -> RunEventKind {
 }
 
 #[test]
-fn what_the_agent_was_told_is_shown_instead_of_its_output_when_asked_for() {
+fn the_agents_prompt_is_shown_instead_of_its_output_on_request() {
     let prompt: String = (1..=30).map(|number| format!("line {number}\u{1b}[2J\n")).collect();
     let scene = Scene::new().begun().at(1, 0, told(&prompt)).at(2, 0, says("hello\n"));
     let asked = scene.typed("i");
@@ -462,7 +462,7 @@ p pause  s stop  o more output  i output  ? help
 }
 
 #[test]
-fn at_the_end_it_says_what_is_waited_for_and_when_a_hook_is_tried_again() {
+fn at_the_end_it_shows_what_the_session_waits_for_and_when_a_hook_is_retried() {
     let retry = RunEventKind::Firing(FiringEvent::HookRetrying {
         hook: "notify".into(),
         attempt: 2,
@@ -496,7 +496,7 @@ p pause  s stop  o more output  i prompt  ? help
 }
 
 #[test]
-fn what_another_process_ran_is_over_when_the_session_is_resumed() {
+fn hooks_of_another_process_are_over_when_the_session_is_resumed() {
     let scene =
         Scene::new().begun().at(2, 3, fired("iteration:complete")).at(3, 3, hook("tests", true));
     assert!(scene.drawn(70, 24).contains("▸ hook tests"));

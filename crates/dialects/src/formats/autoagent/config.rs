@@ -143,7 +143,7 @@ impl FileReader<'_> {
     ) {
         let faults_before = notes.faults.len();
         let Some(fields) = notes.map(node, ExpectedValue::Hook("`type`")) else { return };
-        let entry = HookFields { node, fields };
+        let entry = AutoAgentHook { node, fields };
         let blocking = entry.get("blocking").and_then(|node| notes.bool(node));
         let timeout = entry.get("timeout").and_then(|node| milliseconds(node, notes));
         let policy = policy(blocking);
@@ -182,12 +182,12 @@ fn pattern(point: &Field, notes: &mut Notes<'_>) -> Option<Pattern> {
 }
 
 /// The fields of one hook.
-struct HookFields<'a> {
+struct AutoAgentHook<'a> {
     node: &'a Node,
     fields: &'a [Field],
 }
 
-impl<'a> HookFields<'a> {
+impl<'a> AutoAgentHook<'a> {
     /// The value of a field; `null` counts as missing.
     fn get(&self, key: &str) -> Option<&'a Node> {
         let found = self.fields.iter().find(|field| &*field.key == key)?;

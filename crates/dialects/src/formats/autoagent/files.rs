@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_project_comes_first_and_the_home_folder_has_its_file_once() {
+    fn the_project_comes_first_and_the_home_folders_file_is_listed_once() {
         let (project, home) = (Path::new("/home/me/project"), Path::new("/home/me"));
         let at = |project, home| locations(&Whereabouts { project, home, config_home: None });
         let of_project = Location::of_project("/home/me/project/.autoagent/config.json".into());

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn where_claude_code_has_no_subject_a_matcher_rules_nothing_out() {
+    fn at_events_without_a_subject_in_claude_code_every_matcher_matches() {
         for event in ["Stop", "UserPromptSubmit", "TaskCompleted", "claude:post_tool_batch"] {
             assert!(wakes("anything", event, event, json!({ "reason": "completed" })), "{event}");
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_narrower_where_file_names_and_errors_are_matched() {
+    fn lists_are_narrower_for_file_names_and_errors() {
         let file = |path: &str| json!({ "file_path": path });
         let is_regex = |text: &str, event: &str| {
             matches!(GroupMatcher::parse(text, event).unwrap(), GroupMatcher::Regex(_))

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_and_the_rest_is_read() {
+    fn unusable_entries_are_reported_and_the_rest_is_read() {
         let text = r#"{"mcpServers": {
             "web": {"type": "http", "url": "https://x"},
             "old": {"url": "https://x"},
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_none_is_named() {
+    fn an_invalid_file_is_reported() {
         assert_eq!(left_out("[]").len(), 1);
         assert_eq!(left_out("{").len(), 1);
         assert_eq!(left_out("{}"), Vec::<String>::new());

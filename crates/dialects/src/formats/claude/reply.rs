@@ -9,7 +9,7 @@ mod said;
 
 use std::path::Path;
 
-use hookwright_engine::policy::{At, Input, Meaning, Wire, WireReader};
+use hookwright_engine::policy::{At, Meaning, Wire, WireInput, WireReader};
 use hookwright_events::{
     Answer, AnswerDecision, Event, EventName, FunctionOutcome, Outcome, Output, PersonOutcome,
     Power, ProcessOutcome, RequestOutcome, Status, WorkOutcome,
@@ -67,9 +67,9 @@ impl Manner {
 }
 
 impl Wire for ClaudeWire {
-    fn input(&self, reader: &WireReader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> WireInput {
         let root = reader.root.to_string_lossy();
-        Input {
+        WireInput {
             stdin: HookInput::of_event(reader.event, &root).to_line(),
             variables: environment::hook_variables(reader.event, reader.root),
         }

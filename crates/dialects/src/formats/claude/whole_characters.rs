@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_that_stand_alone_are_replaced_and_nothing_else_changes() {
+    fn lone_surrogate_halves_are_replaced_and_nothing_else_changes() {
         for (text, whole) in [
             (r#"{"a":"b"}"#, r#"{"a":"b"}"#),
             (r#"["\ud83d\ude00"]"#, r#"["\ud83d\ude00"]"#),

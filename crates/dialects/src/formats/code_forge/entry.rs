@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_it_would_be_anyway_is_not_written() {
+    fn default_values_are_not_written() {
         let spelled_out = json!({ "event": "*", "command": "true", "timeout": 10.0,
             "working_dir": null, "env": {}, "enabled": true, "description": "" });
         let entry = Entry::from_json(&spelled_out).expect("valid");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said() {
+    fn every_fault_is_reported() {
         let text = "an object from names to strings";
         for (value, wrong) in [
             (

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use hookwright_engine::hook::Action;
 use hookwright_engine::limits::ENV_VALUE_BYTES_MAX;
-use hookwright_engine::policy::{Input, VariableContent, WireReader};
+use hookwright_engine::policy::{VariableContent, WireInput, WireReader};
 use hookwright_engine::variables::stdin_line;
 use hookwright_events::{Event, tool};
 use jiff::Timestamp;
@@ -119,7 +119,7 @@ fn named(event: &Event, data: &Map<String, Value>, root: &Path) -> Vec<(String, 
 }
 
 /// The input of a hook.
-pub(super) fn input(reader: &WireReader<'_>) -> Input {
+pub(super) fn input(reader: &WireReader<'_>) -> WireInput {
     let data = data(reader.event);
     let named = named(reader.event, &data, reader.root);
     let mut variables: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(named.len() + 4);
@@ -132,7 +132,7 @@ pub(super) fn input(reader: &WireReader<'_>) -> Input {
         }
         variables.push((format!("FORGE_{name}").into(), value));
     }
-    Input { stdin: stdin(reader, data), variables }
+    WireInput { stdin: stdin(reader, data), variables }
 }
 
 /// The content of a variable that [`input`] sets.
@@ -277,7 +277,7 @@ mod tests {
 
     // Conformance: code-forge-049
     #[test]
-    fn json_is_written_as_guards_look_for_it() {
+    fn json_is_written_in_the_form_that_guards_search() {
         let value = json!({ "command": "ls -l\n\"x\"", "n": [1, true, null], "m": {}, "ü": "é" });
         let written = r#"{"command": "ls -l\n\"x\"", "n": [1, true, null], "m": {}, "ü": "é"}"#;
         assert_eq!(spaced(&value), written);
@@ -285,7 +285,7 @@ mod tests {
 
     // Conformance: code-forge-007
     #[test]
-    fn time_counts_in_seconds_whatever_the_host_sends() {
+    fn times_are_in_seconds_for_every_host() {
         for (sent, counted) in [
             (json!("2026-01-02T03:04:05.250Z"), "1767323045.25"),
             (json!("2026-01-02T03:04:05Z"), "1767323045.0"),

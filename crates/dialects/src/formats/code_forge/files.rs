@@ -54,7 +54,7 @@ mod tests {
 
     // Conformance: code-forge-039
     #[test]
-    fn the_users_files_come_first_and_without_a_home_there_are_none() {
+    fn the_users_files_come_first_and_are_absent_without_a_home_folder() {
         let (project, config_home) = (Path::new("/p"), Path::new("/c"));
         let there = Whereabouts { project, home: None, config_home: Some(config_home) };
         let paths = |whereabouts| {

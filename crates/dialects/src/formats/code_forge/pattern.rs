@@ -163,7 +163,7 @@ mod tests {
     // Conformance: code-forge-012, code-forge-013, code-forge-014, code-forge-015, code-forge-016
     // Conformance: code-forge-072, code-forge-075
     #[test]
-    fn every_form_of_the_specification_wakes_where_it_says() {
+    fn every_form_of_the_specification_matches_as_specified() {
         let bash = Some("bash");
         for (pattern, event, tool, awake) in [
             ("tool:pre_execute", "tool:pre_execute", bash, true),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_match_nothing_is_said_with_its_place() {
+    fn a_pattern_that_matches_nothing_is_reported_with_its_place() {
         let said = |pattern: &str| {
             let listening = ParsedPattern::read(pattern);
             let in_vain = listening.in_vain.iter();

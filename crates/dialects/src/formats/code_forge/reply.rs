@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_last_line_is_shortened_where_it_only_warns() {
+    fn a_long_last_line_is_shortened_in_warnings() {
         let output = Output { stderr: format!("{}\n\n", "y".repeat(300)), ..Output::default() };
         let failed = Outcome::Process(ProcessOutcome::Exited { code: 1, output });
         let reason = format!("exit code 1: {}…", "y".repeat(200));

@@ -33,9 +33,9 @@ const NAMES: [Name; 5] = [
 ];
 
 /// The name, if it has a value at this event.
-fn told(name: &str, event: &EventName) -> Option<&'static Name> {
-    let is_told = |known: &&Name| known.events.is_empty() || known.events.contains(event);
-    NAMES.iter().find(|known| known.name == name).filter(is_told)
+fn known_name(name: &str, event: &EventName) -> Option<&'static Name> {
+    let is_known = |known: &&Name| known.events.is_empty() || known.events.contains(event);
+    NAMES.iter().find(|known| known.name == name).filter(is_known)
 }
 
 /// Exactly these names, without a space inside the braces; any other text stays literal.
@@ -48,7 +48,7 @@ pub(super) fn reference(name: &str) -> Reference {
 
 /// The value of a name at an event.
 pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
-    let told = told(name, &event.name);
+    let told = known_name(name, &event.name);
     // Our fields have the same names.
     Value::Scalar(match told.and_then(|told| event.data.get(told.name)) {
         None => Cow::Borrowed(""),
@@ -59,5 +59,5 @@ pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
 
 /// The native variable with the same value at an event.
 pub(super) fn variable(name: &str, event: &'static EventSpec) -> Option<&'static str> {
-    told(name, &event.into()).map(|told| told.variable)
+    known_name(name, &event.into()).map(|told| told.variable)
 }

@@ -110,7 +110,7 @@ mod tests {
 
     // Conformance: iteratr-016
     #[test]
-    fn every_end_has_the_text_that_iteratr_has_for_it() {
+    fn every_outcome_has_iteratrs_own_text() {
         let killed = |signal| {
             Outcome::Process(ProcessOutcome::Killed { signal, output: output("out\n", "") })
         };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_iteratr_does_not_know_is_said_in_the_same_form() {
+    fn outcomes_that_iteratr_does_not_know_have_a_text_in_the_same_form() {
         let responded = |status| {
             Outcome::Request(RequestOutcome::Responded {
                 status,

@@ -27,7 +27,7 @@ pub(super) async fn find(
     git: &mut GitRunner<'_>,
     message: &str,
 ) -> Result<Option<MadeCommit>, Outcome> {
-    if let Some(made) = told(git, message) {
+    if let Some(made) = recorded_commit(git, message) {
         return Ok(Some(made));
     }
     let Some(before) = git.attempt.cut_off.as_ref().and_then(|past| past.committing.clone()) else {
@@ -60,7 +60,7 @@ pub(super) async fn find(
 }
 
 /// The commit that a `git:post_commit` was already fired for.
-fn told(git: &GitRunner<'_>, message: &str) -> Option<MadeCommit> {
+fn recorded_commit(git: &GitRunner<'_>, message: &str) -> Option<MadeCommit> {
     let data = git.told_before(&EventName::GIT_POST_COMMIT)?.data()?;
     let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
     let files = data.get("files_modified").and_then(Value::as_array);

@@ -44,7 +44,7 @@ pub(super) async fn run(
     };
     tell(attempt, &rendered, &wait, news);
     let mut abandon_on_drop = AbandonOnDrop::new(attempt, &wait.id);
-    let asked = OpenQuestion { attempt, wait: &wait, rendered: &rendered };
+    let asked = AskedQuestion { attempt, wait: &wait, rendered: &rendered };
     let end = tokio::select! {
         biased;
         () = attempt.cancel.cancelled() => QuestionEnd::Interrupted,
@@ -115,7 +115,7 @@ fn tell(attempt: &HookAttempt, rendered: &Rendered, wait: &OpenWait, news: &mut 
     }));
 }
 
-struct OpenQuestion<'a> {
+struct AskedQuestion<'a> {
     attempt: &'a HookAttempt,
     wait: &'a OpenWait,
     rendered: &'a Rendered,
@@ -127,7 +127,7 @@ enum QuestionEnd {
     Interrupted,
 }
 
-impl OpenQuestion<'_> {
+impl AskedQuestion<'_> {
     /// Sends the request if it has not arrived yet, while waiting for the decision.
     async fn answer(&self) -> QuestionEnd {
         let waits = &self.attempt.waits;

@@ -96,7 +96,7 @@ impl Agent for CompletesTask {
 }
 
 #[tokio::test]
-async fn a_task_is_completed_at_a_desk_that_is_no_socket() {
+async fn a_task_is_completed_at_a_desk_without_a_socket() {
     let files = [("loop.yaml", super::ONE_TURN), ("turns.yaml", "turns: [[]]")];
     let mut project = Project::new(&files);
     let store: Arc<dyn Store> = project.store().shared();

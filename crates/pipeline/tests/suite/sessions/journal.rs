@@ -27,7 +27,7 @@ fn fired(journal: &[Value]) -> Vec<(String, Option<usize>)> {
 }
 
 #[tokio::test]
-async fn the_data_of_an_event_are_written_down_only_where_a_hook_reads_them() {
+async fn the_data_of_an_event_are_journalled_only_if_a_hook_reads_them() {
     let mut silent = project("");
     assert_eq!(silent.take_up().await.unwrap().status, SessionStatus::Completed);
     let journal = silent.journal();
@@ -56,7 +56,7 @@ fn with_data(entry: String) -> String {
 }
 
 #[tokio::test]
-async fn a_session_of_a_program_that_wrote_all_data_down_goes_on_where_it_was() {
+async fn a_session_of_a_version_that_journalled_all_data_continues_where_it_was() {
     for (cut, taken) in [("turn_ended", 2), ("iteration:start", 3), ("turn_starting", 1)] {
         let hooks =
             "hooks: {iteration:complete: [{await: true, command: 'echo $ITERATION >> ran'}]}\n";

@@ -133,7 +133,7 @@ async fn a_turn_interrupted_after_its_driver_fired_is_repeated_with_a_firing_of_
 }
 
 #[tokio::test]
-async fn what_a_hook_says_within_a_turn_is_told_by_the_driver_and_not_by_the_next_prompt() {
+async fn a_hooks_message_within_a_turn_is_passed_on_by_the_driver_and_not_by_the_next_prompt() {
     let agent = AsksBeforeTools::default();
     let mut project = project("{command: echo overheard, pipe_output: true}", &agent);
     project.store().refuse("turn_ended", 0);
@@ -158,7 +158,7 @@ async fn an_abort_within_a_turn_cancels_the_turn_and_ends_the_session() {
 }
 
 #[tokio::test]
-async fn where_a_firing_cannot_be_recorded_the_answer_is_no() {
+async fn if_a_firing_cannot_be_recorded_the_answer_is_no() {
     let agent = AsksBeforeTools::default();
     let mut project = project("command: 'true'", &agent);
     project.store().refuse("turn/0/1/1/1", 0);

@@ -229,27 +229,27 @@ fn all_rows(writer: &Writer) -> Vec<Arc<Row>> {
         let known = rows.len() as u64;
         rows.extend(reading.rows.iter().filter(|row| row.number >= known).cloned().map(Arc::new));
     }
-    let told = reading.told(true).rows;
-    rows.extend(told.under_way().cloned().map(Arc::new));
+    let content = reading.content(true).rows;
+    rows.extend(content.under_way().cloned().map(Arc::new));
     rows
 }
 
 #[test]
-fn every_older_page_tells_what_the_whole_journal_tells() {
+fn every_older_page_shows_the_same_as_the_whole_journal() {
     let writer = long_journal();
     let rows = all_rows(&writer);
     let mut chronicle = Chronicle::new(journal());
     chronicle.read_on(&writer.store).unwrap();
     assert!(chronicle.checkpoints.number() > 10, "{}", chronicle.checkpoints.number());
-    let now = chronicle.told(&writer.store, None, true).unwrap();
+    let now = chronicle.content(&writer.store, None, true).unwrap();
     assert_eq!(now.rows.count(), rows.len() as u64);
     // Many of them, and all at the end, where the newest are unfinished.
     for before in (0..rows.len()).step_by(7).chain(rows.len() - 70..=rows.len()) {
-        let told = chronicle.told(&writer.store, Some(before as u64), true).unwrap();
+        let content = chronicle.content(&writer.store, Some(before as u64), true).unwrap();
         let first = before.saturating_sub(limits::ROWS_MAX);
         let expected = &rows[first..before];
-        assert!(told.rows.iter().eq(expected.iter().map(|row| &**row)), "before {before}");
-        assert_eq!(told.rows.older(), expected.first().map_or(0, |row| row.number));
+        assert!(content.rows.iter().eq(expected.iter().map(|row| &**row)), "before {before}");
+        assert_eq!(content.rows.older(), expected.first().map_or(0, |row| row.number));
         let began = |is_it: fn(&Milestone) -> Option<bool>| {
             let known = rows[..first].iter().rev().find_map(|row| match &row.what {
                 RowContent::Milestone(milestone) => is_it(milestone).map(|begins| (begins, &**row)),
@@ -267,15 +267,15 @@ fn every_older_page_tells_what_the_whole_journal_tells() {
             Milestone::ItemEnded { .. } => Some(false),
             _ => None,
         });
-        assert_eq!((told.rows.stage_before(), told.rows.item_before()), (stage, item));
+        assert_eq!((content.rows.stage_before(), content.rows.item_before()), (stage, item));
         // The page's header covers the whole session.
-        assert_eq!(told.rows.stages(), now.rows.stages());
-        assert!(told.rows.under_way().eq(now.rows.under_way()));
+        assert_eq!(content.rows.stages(), now.rows.stages());
+        assert!(content.rows.under_way().eq(now.rows.under_way()));
     }
 }
 
 #[test]
-fn checkpoints_take_no_more_than_their_limit_however_long_the_journal_and_however_much_is_open() {
+fn checkpoints_never_exceed_their_limit() {
     let mut writer = Writer::new();
     let mut chronicle = Chronicle::new(journal());
     writer.stage(1);
@@ -292,6 +292,6 @@ fn checkpoints_take_no_more_than_their_limit_however_long_the_journal_and_howeve
     // With too many of them a checkpoint would be too large; the earlier ones remain.
     let number = chronicle.checkpoints.number();
     assert!((1..50).contains(&number), "{number}");
-    let told = chronicle.told(&writer.store, Some(3_000), true).unwrap();
-    assert_eq!(told.rows.older(), 2_940);
+    let content = chronicle.content(&writer.store, Some(3_000), true).unwrap();
+    assert_eq!(content.rows.older(), 2_940);
 }

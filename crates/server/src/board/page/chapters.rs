@@ -8,12 +8,12 @@ use super::super::rows::{Row, RowContent, Rows};
 pub(super) struct Chapter<'r> {
     pub(super) began: Option<&'r Row>,
     pub(super) ended: Option<&'r Row>,
-    pub(super) kind: Kind,
+    pub(super) kind: ChapterKind,
     pub(super) rows: Vec<&'r Row>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ChapterKind {
     Outside,
     Stage,
     /// Rows of a stage outside of its work items.
@@ -27,32 +27,39 @@ pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
     let mut chapters = Vec::new();
     let mut open = match (rows.stage_before(), rows.item_before()) {
         (Some(stage), item) => {
-            chapters.push(chapter(Kind::Stage, Some(stage)));
+            chapters.push(chapter(ChapterKind::Stage, Some(stage)));
             match item {
-                Some(item) => chapter(Kind::Item, Some(item)),
-                None => chapter(Kind::WithinStage, None),
+                Some(item) => chapter(ChapterKind::Item, Some(item)),
+                None => chapter(ChapterKind::WithinStage, None),
             }
         }
-        (None, _) => chapter(Kind::Outside, None),
+        (None, _) => chapter(ChapterKind::Outside, None),
     };
     for row in rows.iter() {
         let next = match &row.what {
-            RowContent::Milestone(Milestone::StageBegan { .. }) => chapter(Kind::Stage, Some(row)),
-            RowContent::Milestone(Milestone::ItemBegan { .. }) => chapter(Kind::Item, Some(row)),
+            RowContent::Milestone(Milestone::StageBegan { .. }) => {
+                chapter(ChapterKind::Stage, Some(row))
+            }
+            RowContent::Milestone(Milestone::ItemBegan { .. }) => {
+                chapter(ChapterKind::Item, Some(row))
+            }
             RowContent::Milestone(Milestone::ItemEnded { .. }) => {
                 open.ended = Some(row);
-                chapter(Kind::WithinStage, None)
+                chapter(ChapterKind::WithinStage, None)
             }
             RowContent::Milestone(Milestone::StageEnded { .. }) => {
                 chapters.push(open);
-                let stage = chapters.iter_mut().rev().find(|chapter| chapter.kind == Kind::Stage);
+                let stage =
+                    chapters.iter_mut().rev().find(|chapter| chapter.kind == ChapterKind::Stage);
                 if let Some(stage) = stage {
                     stage.ended = Some(row);
                 }
-                open = chapter(Kind::Outside, None);
+                open = chapter(ChapterKind::Outside, None);
                 continue;
             }
-            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {
+            RowContent::Milestone(_)
+            | RowContent::Iteration(..)
+            | RowContent::TimelineEvent(..) => {
                 open.rows.push(row);
                 continue;
             }
@@ -64,20 +71,30 @@ pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
 }
 
 /// A stage, and the chapters within it.
-pub(super) struct Stage<'c, 'r> {
+pub(super) struct StageChapters<'c, 'r> {
     pub(super) own: &'c Chapter<'r>,
     /// Newest first.
     pub(super) within: Vec<&'c Chapter<'r>>,
 }
 
 /// The newest stage first, and in it the newest chapter.
-pub(super) fn stages_newest_first<'c, 'r>(chapters: &'c [Chapter<'r>]) -> Vec<Stage<'c, 'r>> {
-    let mut stages: Vec<Stage<'_, '_>> = Vec::new();
+pub(super) fn stages_newest_first<'c, 'r>(
+    chapters: &'c [Chapter<'r>],
+) -> Vec<StageChapters<'c, 'r>> {
+    let mut stages: Vec<StageChapters<'_, '_>> = Vec::new();
     for chapter in chapters {
         match (chapter.kind, stages.last_mut()) {
-            (Kind::Item | Kind::WithinStage, Some(stage)) => stage.within.insert(0, chapter),
-            (Kind::Outside | Kind::Stage | Kind::Item | Kind::WithinStage, _) => {
-                stages.push(Stage { own: chapter, within: Vec::new() });
+            (ChapterKind::Item | ChapterKind::WithinStage, Some(stage)) => {
+                stage.within.insert(0, chapter)
+            }
+            (
+                ChapterKind::Outside
+                | ChapterKind::Stage
+                | ChapterKind::Item
+                | ChapterKind::WithinStage,
+                _,
+            ) => {
+                stages.push(StageChapters { own: chapter, within: Vec::new() });
             }
         }
     }

@@ -1,10 +1,10 @@
 //! One iteration: its result in a line, and below it the agent and the hooks as bars.
 
-use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
+use hookwright_pipeline::timeline::{Iteration, IterationState, TimelineEvent};
 use maud::{Markup, html};
 
 use super::timeline::TimelineDrawing;
-use super::words::{StateMark, bar, duration, moment, said, since, used_in_full};
+use super::words::{StateMark, bar, duration, moment, shortened, since, used_in_full};
 use crate::limits;
 use crate::page::parts::count;
 
@@ -41,14 +41,14 @@ impl TimelineDrawing<'_> {
                     p.quiet {
                         "began " (moment(&iteration.at))
                         @if let Some(agent) = result.and_then(|result| result.agent.as_ref()).or(iteration.agent.as_ref()) {
-                            " · " (said(agent))
+                            " · " (shortened(agent))
                         }
                         @if let Some(used) = used_in_full(result.and_then(|result| result.usage)) { " · " (used) }
                         @if iteration.attempt > 0 { " · " a href=(self.turn_path(iteration)) { "prompt and output of the agent" } }
                     }
                     @if let Some(result) = result {
-                        @if let Some(error) = &result.error { p.why { (said(error)) } }
-                        @if !result.reason.is_empty() { p { (said(&result.reason)) } }
+                        @if let Some(error) = &result.error { p.why { (shortened(error)) } }
+                        @if !result.reason.is_empty() { p { (shortened(&result.reason)) } }
                         (paths(&result.changed_files))
                     }
                     @if let (Some(whole), Some(took)) = (whole, iteration.duration_ms) {
@@ -120,12 +120,12 @@ fn word_of(iteration: &Iteration) -> String {
     match iteration.state {
         IterationState::NotStarted => "the agent was not started".to_owned(),
         IterationState::Running => match &iteration.agent {
-            Some(agent) => format!("agent {} works", said(agent)),
+            Some(agent) => format!("agent {} works", shortened(agent)),
             None => "the agent works".to_owned(),
         },
         IterationState::CutOff => "cut off".to_owned(),
         IterationState::Ended => match &iteration.result {
-            Some(result) => said(&result.decision),
+            Some(result) => shortened(&result.decision),
             None => "ended".to_owned(),
         },
     }
@@ -149,13 +149,13 @@ fn in_short(iteration: &Iteration) -> String {
         number => format!("{} failed · ", count(number, "hook")),
     };
     // A long line is cut at its end, so the failure, which matters most, comes first.
-    format!("{failed}{}{changed}", said(first))
+    format!("{failed}{}{changed}", shortened(first))
 }
 
 /// Length of a full bar in an iteration: the longest of agent and hooks.
 fn whole_in(iteration: &Iteration) -> Option<f64> {
     let hooks = iteration.deeds.iter().filter_map(|deed| match deed {
-        Deed::Hook(run) => run.duration_ms,
+        TimelineEvent::Hook(run) => run.duration_ms,
         _ => None,
     });
     let longest = hooks.chain(iteration.duration_ms).fold(0.0, f64::max);
@@ -166,7 +166,7 @@ fn paths(changed: &[String]) -> Markup {
     html! {
         @if !changed.is_empty() {
             ul.paths {
-                @for path in changed.iter().take(PATHS_SHOWN_MAX) { li { (said(path)) } }
+                @for path in changed.iter().take(PATHS_SHOWN_MAX) { li { (shortened(path)) } }
                 @if changed.len() > PATHS_SHOWN_MAX {
                     li.quiet { "and " (changed.len() - PATHS_SHOWN_MAX) " more" }
                 }

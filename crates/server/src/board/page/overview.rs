@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::super::regions::{Fragment, Region};
 use super::super::{Overview, SeenSession};
 use super::question;
-use super::words::{StateMark, duration, moment, said, since, status_text, used};
+use super::words::{StateMark, duration, moment, shortened, since, status_text, used};
 use super::{PageContext, element};
 use crate::page::parts::count;
 
@@ -62,9 +62,9 @@ fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
             p.name { a href=(context.session_path(&record.name, record.project())) { (record.name) } }
             p class={ "status " (mark.class()) } { (status_text(*status)) }
             p.plan {
-                (said(&record.plan))
+                (shortened(&record.plan))
                 @if let Some(stage) = stage.filter(|_| record.stages.len() > 1) {
-                    span.quiet { " · " (said(stage)) " (" (record.stage) " of " (record.stages.len()) ")" }
+                    span.quiet { " · " (shortened(stage)) " (" (record.stage) " of " (record.stages.len()) ")" }
                 }
                 span.quiet {
                     @if TraceKey::parse(&record.name).is_none() {
@@ -81,8 +81,8 @@ fn row(session: &SeenSession, context: &PageContext<'_>) -> Fragment {
                     @if let Some(took) = took { " · " (duration(took as f64)) }
                 }
             }
-            @if !record.reason.is_empty() && record.reason != status.as_str() { p.why { (said(&record.reason)) } }
-            @if context.is_of_all { p.project { (said(record.project())) } }
+            @if !record.reason.is_empty() && record.reason != status.as_str() { p.why { (shortened(&record.reason)) } }
+            @if context.is_of_all { p.project { (shortened(record.project())) } }
         }
     };
     Fragment::new(id, html)

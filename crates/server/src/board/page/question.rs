@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::Question;
 use super::super::regions::{Fragment, Region};
 use super::PageContext;
-use super::words::{StateMark, moment_of, said};
+use super::words::{StateMark, moment_of, shortened};
 use crate::approvals::offered_words;
 use crate::limits;
 use crate::page::parts::{answered_with, capitalised, class_of, past_of};
@@ -78,7 +78,7 @@ fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup
     html! {
         article.question.answered id=(id) {
             p class={ "kicker " (class_of(decision.word)) } {
-                (past_of(decision)) " by " (said(&decision.by)) ", " (moment_of(decision.at_ms))
+                (past_of(decision)) " by " (shortened(&decision.by)) ", " (moment_of(decision.at_ms))
             }
             h2 { (asks(wait)) }
             (answered_with(decision))
@@ -95,7 +95,7 @@ fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup
 }
 
 fn asks(wait: &Wait) -> String {
-    match said(&wait.question) {
+    match shortened(&wait.question) {
         nothing if nothing.is_empty() => "Continue?".to_owned(),
         question => question,
     }
@@ -106,13 +106,13 @@ fn by(wait: &Wait, context: &PageContext<'_>, on: QuestionPage<'_>) -> Markup {
     html! {
         @match (&wait.session, on) {
             (Some(session), on) if on != QuestionPage::Session(session) => {
-                a href=(context.session_path(session, &wait.project)) { (said(session)) } " · "
+                a href=(context.session_path(session, &wait.project)) { (shortened(session)) } " · "
             }
             _ => {}
         }
-        (said(&wait.event))
-        @if let Some(stage) = &wait.stage { " · stage " (said(stage)) }
+        (shortened(&wait.event))
+        @if let Some(stage) = &wait.stage { " · stage " (shortened(stage)) }
         @if let Some(iteration) = wait.iteration { " · iteration " (iteration) }
-        " · hook " (said(&wait.hook))
+        " · hook " (shortened(&wait.hook))
     }
 }

@@ -4,7 +4,7 @@ use hookwright_events::Report;
 use hookwright_events::visible_text::visible;
 use maud::{Markup, html};
 
-use super::words::{StateMark, duration, said, word};
+use super::words::{StateMark, duration, shortened, spaced};
 use crate::limits;
 use crate::page::parts::count;
 
@@ -13,15 +13,15 @@ pub(super) fn content(report: &Report) -> Markup {
     let mark = StateMark::of_hook(status);
     html! {
         div.sheet.report {
-            h1 { (said(&report.id)) }
-            p class={ "status " (mark.class()) } { (mark.sign()) (word(status)) }
-            @if let Some(reason) = &report.reason { p.why { (said(reason)) } }
+            h1 { (shortened(&report.id)) }
+            p class={ "status " (mark.class()) } { (mark.sign()) (spaced(status)) }
+            @if let Some(reason) = &report.reason { p.why { (shortened(reason)) } }
             dl.facts {
                 div { dt { "Took" } dd { (duration(report.duration_ms)) } }
                 div { dt { "Started" } dd { (count(report.attempts as usize, "time")) } }
                 @if let Some(code) = report.exit_code { div { dt { "Exit code" } dd { (code) } } }
-                div { dt { "Action" } dd { (said(&report.action)) } }
-                div { dt { "From" } dd { code { (said(&report.source)) } } }
+                div { dt { "Action" } dd { (shortened(&report.action)) } }
+                div { dt { "From" } dd { code { (shortened(&report.source)) } } }
             }
             (printed("Standard output", &report.stdout))
             (printed("Standard error", &report.stderr))

@@ -4,7 +4,7 @@ use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
 use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::{IssueCounts, SessionRecord};
-use hookwright_pipeline::timeline::{Deed, HookRun, Iteration, IterationState, QuestionState};
+use hookwright_pipeline::timeline::{TimelineEvent, HookRun, Iteration, IterationState, QuestionState};
 use hookwright_pipeline::trace::TraceKey;
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ use super::super::regions::{Fragment, Region};
 use super::super::rows::{RowContent, Rows, StageSum};
 use super::super::{SeenSession, Story, StorySelection};
 use super::words::{
-    StateMark, bar, duration, moment, said, since, status_text, used, used_in_full, word,
+    StateMark, bar, duration, moment, shortened, since, spaced, status_text, used, used_in_full,
 };
 use super::{PageContext, element, question, timeline};
 use crate::page::parts::count;
@@ -85,15 +85,15 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
             p class={ "status " (mark.class()) } {
                 (mark.sign()) (status_text(*status))
                 @if !record.reason.is_empty() && record.reason != status.as_str() {
-                    span.why { (said(&record.reason)) }
+                    span.why { (shortened(&record.reason)) }
                 }
             }
             dl.facts {
                 @if is_trace {
-                    div { dt { "Hooks inside" } dd { (said(&record.plan)) } }
+                    div { dt { "Hooks inside" } dd { (shortened(&record.plan)) } }
                 } @else {
-                    div { dt { "Plan" } dd { (said(&record.plan)) } }
-                    div { dt { "Agent" } dd { (said(&record.provider)) } }
+                    div { dt { "Plan" } dd { (shortened(&record.plan)) } }
+                    div { dt { "Agent" } dd { (shortened(&record.provider)) } }
                 }
                 div { dt { "Began" } dd { (moment(&record.start_time)) } }
                 @if let Some(took) = took { div { dt { "Took" } dd { (duration(took as f64)) } } }
@@ -102,7 +102,7 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
                 }
                 @if is_trace {
                     @if let Some(known) = record.agent_sessions.first() {
-                        div { dt { "Its session" } dd { (said(&known.session)) } }
+                        div { dt { "Its session" } dd { (shortened(&known.session)) } }
                     }
                 } @else {
                     div { dt { "Iterations" } dd { (record.iterations) } }
@@ -117,15 +117,15 @@ fn facts(story: &Story, context: &PageContext<'_>) -> Markup {
                     }
                 }
                 @if let Some(branch) = &record.metadata.git_branch {
-                    div { dt { "Branch" } dd { (said(branch)) @if !commit.is_empty() { " at " code { (visible(&commit)) } } } }
+                    div { dt { "Branch" } dd { (shortened(branch)) @if !commit.is_empty() { " at " code { (visible(&commit)) } } } }
                 }
-                @if context.is_of_all { div { dt { "Project" } dd { (said(record.project())) } } }
+                @if context.is_of_all { div { dt { "Project" } dd { (shortened(record.project())) } } }
                 @if let Some(parent) = &record.parent {
                     div {
                         dt { "Started by" }
                         dd {
-                            a href=(context.session_path(&parent.session, record.project())) { (said(&parent.session)) }
-                            " · " (said(&parent.hook))
+                            a href=(context.session_path(&parent.session, record.project())) { (shortened(&parent.session)) }
+                            " · " (shortened(&parent.hook))
                         }
                     }
                 }
@@ -166,7 +166,7 @@ fn under_way(what: &RowContent) -> Vec<Markup> {
             steps.extend(iteration.deeds.iter().filter_map(deed_under_way));
             steps
         }
-        RowContent::Deed(deed, _) => deed_under_way(deed).into_iter().collect(),
+        RowContent::TimelineEvent(deed, _) => deed_under_way(deed).into_iter().collect(),
         RowContent::Milestone(_) => Vec::new(),
     }
 }
@@ -177,7 +177,7 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
         html! {
             (StateMark::Runs.sign())
             @match &iteration.agent {
-                Some(agent) => { "agent " (said(agent)) },
+                Some(agent) => { "agent " (shortened(agent)) },
                 None => "the agent",
             }
             " works on "
@@ -191,17 +191,19 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
     })
 }
 
-fn deed_under_way(deed: &Deed) -> Option<Markup> {
+fn deed_under_way(deed: &TimelineEvent) -> Option<Markup> {
     match deed {
-        Deed::Hook(HookRun { at, event, hook, status: "running", .. }) => Some(html! {
-            (StateMark::Runs.sign()) "hook " code { (said(hook)) } " at " (said(event)) " "
+        TimelineEvent::Hook(HookRun { at, event, hook, status: "running", .. }) => Some(html! {
+            (StateMark::Runs.sign()) "hook " code { (shortened(hook)) } " at " (shortened(event)) " "
             @if let Some(at) = at { (since(at)) }
         }),
-        Deed::Question { question, since: at, state: QuestionState::Waiting, .. } => Some(html! {
-            (StateMark::Waits.sign()) "waits for a person: " (said(question)) " " (since(at))
-        }),
-        Deed::Pause { at, reason, until, duration_ms: None, .. } => Some(html! {
-            (StateMark::Waits.sign()) "paused: " (said(reason))
+        TimelineEvent::Question { question, since: at, state: QuestionState::Waiting, .. } => {
+            Some(html! {
+                (StateMark::Waits.sign()) "waits for a person: " (shortened(question)) " " (since(at))
+            })
+        }
+        TimelineEvent::Pause { at, reason, until, duration_ms: None, .. } => Some(html! {
+            (StateMark::Waits.sign()) "paused: " (shortened(reason))
             @if let Some(until) = until { ", until " (moment(until)) }
             " " (since(at))
         }),
@@ -227,7 +229,7 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     let (mark, state) = match sum {
         None => (StateMark::Quiet, "not started".to_owned()),
         Some(StageSum { reason: Some(reason), .. }) => {
-            (if reason == "failed" { StateMark::Bad } else { StateMark::Good }, word(reason))
+            (if reason == "failed" { StateMark::Bad } else { StateMark::Good }, spaced(reason))
         }
         Some(StageSum { was_left: true, .. }) => (StateMark::Warn, "left unfinished".to_owned()),
         Some(_) if runs => (StateMark::Runs, "running".to_owned()),
@@ -235,7 +237,7 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     };
     html! {
         li.chip id=(id) {
-            p { (mark.sign()) strong { (said(name)) } }
+            p { (mark.sign()) strong { (shortened(name)) } }
             p.quiet { (state) }
             @if let Some(sum) = sum {
                 p.quiet {

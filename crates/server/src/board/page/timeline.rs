@@ -10,9 +10,10 @@ use super::super::Story;
 use super::super::regions::Fragment;
 use super::super::rows::{Row, RowContent};
 use super::PageContext;
-use super::chapters::{Chapter, Kind, Stage, chapters, stages_newest_first};
+use super::chapters::{Chapter, ChapterKind, StageChapters, chapters, stages_newest_first};
 use super::words::{
-    StateMark, duration, moment, said, since, status_text, used, used_in_full, whole_of, word,
+    StateMark, duration, moment, shortened, since, spaced, status_text, used, used_in_full,
+    whole_of,
 };
 use crate::page::parts::{capitalised, count};
 
@@ -36,10 +37,10 @@ pub(super) fn fragments(story: &Story, context: &PageContext<'_>) -> Vec<Fragmen
     let mut fragments = Vec::new();
     let mut unfolded = 0;
     // The newest stage first, but its heading above its rows.
-    for Stage { own, within } in stages_newest_first(&chapters) {
+    for StageChapters { own, within } in stages_newest_first(&chapters) {
         fragments.extend(drawing.heading(own));
         for chapter in within.into_iter().chain([own]) {
-            if chapter.kind == Kind::Item {
+            if chapter.kind == ChapterKind::Item {
                 fragments.extend(drawing.heading(chapter));
             }
             for row in chapter.rows.iter().rev() {
@@ -54,7 +55,7 @@ pub(super) fn fragments(story: &Story, context: &PageContext<'_>) -> Vec<Fragmen
 fn agent_took(what: &RowContent) -> Option<f64> {
     match what {
         RowContent::Iteration(iteration, _) => iteration.duration_ms,
-        RowContent::Milestone(_) | RowContent::Deed(..) => None,
+        RowContent::Milestone(_) | RowContent::TimelineEvent(..) => None,
     }
 }
 
@@ -69,36 +70,38 @@ impl TimelineDrawing<'_> {
                 let stages = self.story.session.record.stages.len();
                 html! {
                     li.stage id=(id) {
-                        h3 { "Stage " (index) " of " (stages) ": " (said(stage)) }
+                        h3 { "Stage " (index) " of " (stages) ": " (shortened(stage)) }
                         p.quiet { (end_of_stage(ended, at, *iterations_max, runs)) }
                     }
                 }
             }
             RowContent::Milestone(Milestone::ItemBegan { at, item, goes_on, .. }) => html! {
                 li.item id=(id) {
-                    h4 { (said(&capitalised(&item.name()))) @if item.name() != item.title { ": " (said(&item.title)) } }
+                    h4 { (shortened(&capitalised(&item.name()))) @if item.name() != item.title { ": " (shortened(&item.title)) } }
                     p.quiet { (end_of_item(ended, at, *goes_on, runs)) }
                 }
             },
-            RowContent::Milestone(_) | RowContent::Iteration(..) | RowContent::Deed(..) => {
+            RowContent::Milestone(_)
+            | RowContent::Iteration(..)
+            | RowContent::TimelineEvent(..) => {
                 return None;
             }
         };
         Some(Fragment::new(id, html))
     }
 
-    fn row(&self, row: &Row, kind: Kind, is_unfolded: bool) -> Fragment {
+    fn row(&self, row: &Row, kind: ChapterKind, is_unfolded: bool) -> Fragment {
         let id = &row.id;
         let depth = match kind {
-            Kind::Outside => "row",
-            Kind::Stage | Kind::WithinStage => "row in-stage",
-            Kind::Item => "row in-item",
+            ChapterKind::Outside => "row",
+            ChapterKind::Stage | ChapterKind::WithinStage => "row in-stage",
+            ChapterKind::Item => "row in-item",
         };
         let html = match &row.what {
             RowContent::Iteration(iteration, reports) => html! {
                 li class=(depth) id=(id) { (self.iteration(id, iteration, reports, is_unfolded)) }
             },
-            RowContent::Deed(deed, report) => html! {
+            RowContent::TimelineEvent(deed, report) => html! {
                 li class=(depth) id=(id) { (self.deed(deed, *report, None)) }
             },
             RowContent::Milestone(milestone) => html! {
@@ -116,7 +119,7 @@ impl TimelineDrawing<'_> {
             Milestone::SessionEnded { at, status, reason, usage } => html! {
                 p {
                     (StateMark::of_session(*status).sign()) strong { (status_text(*status)) } ", " (moment(at))
-                    @if reason != status.as_str() && !reason.is_empty() { ": " (said(reason)) }
+                    @if reason != status.as_str() && !reason.is_empty() { ": " (shortened(reason)) }
                     @if let Some(used) = used_in_full(*usage) { span.quiet { " · " (used) } }
                 }
             },
@@ -142,7 +145,7 @@ fn end_of_stage(ended: Option<&RowContent>, at: &str, most: Option<u32>, runs: b
         })) => html! {
             @match (reason, iterations) {
                 (Some(reason), Some(iterations)) => {
-                    (word(reason)) " after " (count(*iterations as usize, "iteration"))
+                    (spaced(reason)) " after " (count(*iterations as usize, "iteration"))
                 }
                 _ => "left unfinished",
             }
@@ -181,7 +184,7 @@ fn end_of_item(ended: Option<&RowContent>, at: &str, goes_on: bool, runs: bool) 
                 @if let Some(iterations) = iterations { " after " (count(*iterations as usize, "iteration")) }
                 @if let Some(took) = duration_ms { " · " (duration(*took)) }
                 @if let Some(used) = used(*usage) { " · " (used) }
-                @if let Some(reason) = reason { ": " (said(reason)) }
+                @if let Some(reason) = reason { ": " (shortened(reason)) }
             }
         }
         _ => html! {

@@ -5,14 +5,14 @@ use maud::{Markup, html};
 
 use super::super::SeenTurn;
 use super::report::printed;
-use super::words::said;
+use super::words::shortened;
 
 pub(super) fn content(turn: &SeenTurn) -> Markup {
     let TurnTexts { prompt, said: answer } = &turn.texts;
     html! {
         div.sheet.report {
             h1 { (title(turn)) }
-            p.quiet { "Stage " (turn.stage) ": " (said(&turn.stage_name)) }
+            p.quiet { "Stage " (turn.stage) ": " (shortened(&turn.stage_name)) }
             (kept("Prompt", prompt.as_deref()))
             (kept("Output of the agent", answer.as_deref()))
         }

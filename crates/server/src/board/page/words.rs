@@ -86,7 +86,7 @@ pub(super) fn status_text(status: SessionStatus) -> &'static str {
 }
 
 /// An identifier in words.
-pub(super) fn word(word: &str) -> String {
+pub(super) fn spaced(word: &str) -> String {
     word.replace('_', " ")
 }
 
@@ -162,7 +162,7 @@ fn thousands(number: u64) -> String {
 }
 
 /// Foreign text with invisible characters shown, shortened to what a page can carry.
-pub(super) fn said(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let text = text.trim();
     let mut shown: String = text.chars().take(limits::WORDS_CHARS_MAX).collect();
     if shown.len() < text.len() {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_and_costs_are_told_in_units_that_fit() {
+    fn spans_and_costs_are_given_in_suitable_units() {
         for (ms, words) in [
             (0.0, "0 ms"),
             (999.4, "999 ms"),
@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn long_and_hidden_text_is_cut_and_shown() {
-        assert_eq!(said(" a\u{1b}[2J\u{202e} "), "a␛[2J\\u{202e}");
+        assert_eq!(shortened(" a\u{1b}[2J\u{202e} "), "a␛[2J\\u{202e}");
         let long = "ä".repeat(limits::WORDS_CHARS_MAX + 1);
-        assert_eq!(said(&long).chars().count(), limits::WORDS_CHARS_MAX + 1);
-        assert!(said(&long).ends_with('…'));
+        assert_eq!(shortened(&long).chars().count(), limits::WORDS_CHARS_MAX + 1);
+        assert!(shortened(&long).ends_with('…'));
     }
 }

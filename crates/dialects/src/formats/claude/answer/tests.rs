@@ -119,7 +119,7 @@ fn every_answer_is_typed_both_ways_with_every_field() {
 
 // Conformance: claude-code-005
 #[test]
-fn a_typed_answer_asks_for_what_the_same_text_asks_for() {
+fn a_typed_answer_means_the_same_as_its_text() {
     for (event, written) in answers() {
         let name = EventName::resolve(event).unwrap();
         let typed: HookOutput = serde_json::from_value(written.clone()).unwrap();
@@ -134,7 +134,7 @@ fn a_typed_answer_asks_for_what_the_same_text_asks_for() {
 
 // Conformance: claude-code-006
 #[test]
-fn an_answer_that_comes_later_says_so_and_asks_for_nothing() {
+fn an_async_answer_announces_itself_and_requests_nothing() {
     for (text, timeout) in
         [(r#"{"async":true}"#, None), (r#"{"async":true,"asyncTimeout":1500.0}"#, Some(1500.0))]
     {
@@ -162,7 +162,7 @@ fn declining_a_servers_question_denies_it() {
 }
 
 #[test]
-fn where_two_places_disagree_the_stricter_counts_with_its_own_reason() {
+fn if_two_places_disagree_the_stricter_one_counts_with_its_own_reason() {
     let top = |decision, reason: &str, word| SyncHookOutput {
         decision: Some(decision),
         reason: Some(reason.into()),

@@ -153,7 +153,7 @@ async fn a_group_that_blocks_on_failure_does_unless_a_member_has_a_better_reason
 
 // Conformance: claude-code-016
 #[tokio::test(start_paused = true)]
-async fn members_share_one_timeout_and_what_was_said_before_it_counts() {
+async fn members_share_one_timeout_and_earlier_answers_count() {
     let token = Arc::new(Mutex::new(None));
     let keep = Arc::clone(&token);
     let later = Arc::new(AtomicUsize::new(0));
@@ -184,7 +184,7 @@ async fn members_share_one_timeout_and_what_was_said_before_it_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_blocks_a_prompt_and_is_only_told_elsewhere() {
+async fn a_timeout_blocks_a_prompt_and_is_only_reported_elsewhere() {
     async fn forever<T>(_: Call<T>) -> Result<HookOutput, CallbackFailure> {
         std::future::pending().await
     }
@@ -273,7 +273,7 @@ fn bash(command: &str) -> Event {
 
 // Conformance: claude-code-013, claude-code-017
 #[tokio::test]
-async fn functions_and_commands_stand_in_one_group_and_run_in_turn() {
+async fn functions_and_commands_of_one_group_run_in_turn() {
     let group = Group::matching("Bash")
         .then(|_: Call<PreToolUse>| async { Ok(context("first")) })
         .then_command("grep -q 'sudo' && { echo 'no sudo' >&2; exit 2; }; exit 0")
@@ -292,7 +292,7 @@ async fn functions_and_commands_stand_in_one_group_and_run_in_turn() {
 
 // Conformance: claude-code-016
 #[tokio::test]
-async fn a_command_has_what_is_left_of_the_time_of_its_group() {
+async fn a_command_gets_the_rest_of_its_groups_time() {
     let group = Group::<PreToolUse>::all().timeout(Duration::from_millis(100));
     let (_folder, engine) =
         engine_with_shell(group.then_command("sleep 60").into_hook("a").unwrap());
@@ -303,7 +303,7 @@ async fn a_command_has_what_is_left_of_the_time_of_its_group() {
 
 // Conformance: claude-code-023
 #[tokio::test]
-async fn a_member_that_goes_async_keeps_no_other_waiting_and_speaks_late() {
+async fn a_member_that_goes_async_does_not_delay_the_others_and_answers_late() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let opened = Arc::clone(&gate);
     let deny = permission(PermissionDecision::Deny, "mine");
@@ -338,7 +338,7 @@ async fn a_member_that_goes_async_keeps_no_other_waiting_and_speaks_late() {
 }
 
 #[tokio::test]
-async fn an_async_answer_is_told_and_the_other_members_still_decide() {
+async fn an_async_answer_is_reported_and_the_other_members_still_decide() {
     let goes_on = AsyncHookOutput { is_async: True, async_timeout: None };
     let group = saying([HookOutput::Async(goes_on), permission(PermissionDecision::Deny, "no")]);
     let engine = engine([group.into_hook("a").unwrap()]);
@@ -360,7 +360,7 @@ async fn an_async_answer_is_told_and_the_other_members_still_decide() {
 
 // Conformance: claude-code-026
 #[tokio::test(start_paused = true)]
-async fn a_member_in_the_background_that_is_too_late_is_told() {
+async fn a_background_member_that_is_too_late_is_reported() {
     let group = Group::all().then(|call: Call<PreToolUse>| async move {
         call.go_async(Some(Duration::from_secs(90)));
         std::future::pending().await
@@ -435,7 +435,7 @@ fn a_matcher_is_a_name_a_glob_or_empty() {
 }
 
 #[test]
-fn a_group_that_cannot_be_used_says_why() {
+fn an_unusable_group_is_refused_with_the_reason() {
     for matcher in ["[", "[]", "a[\\d]", "\\"] {
         let error = Group::<PostToolUse>::matching(matcher).into_hook("a").unwrap_err();
         assert_eq!(error, GroupError::BadMatcher { matcher: matcher.into() });

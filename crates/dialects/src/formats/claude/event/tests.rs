@@ -24,7 +24,7 @@ fn is_typed(input: &HookInput) -> bool {
 
 // Conformance: claude-code-003
 #[test]
-fn what_is_really_sent_comes_back_byte_for_byte() {
+fn recorded_events_are_written_back_byte_for_byte() {
     let mut seen = Vec::new();
     for (name, line) in sent() {
         let input = HookInput::parse(line).unwrap();
@@ -183,7 +183,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
 
 // Conformance: claude-code-007
 #[test]
-fn exactly_what_an_event_must_have_is_required_and_all_is_filled_for_events_of_our_own() {
+fn exactly_the_required_fields_are_demanded_and_our_own_events_fill_all_of_them() {
     const COMMON: &[&str] = &["session_id", "transcript_path", "cwd"];
     for (name, required) in REQUIRED {
         let whole = whole().into_iter().find(|fields| fields[NAME] == *name).unwrap();
@@ -298,7 +298,7 @@ fn an_event_of_another_agent_is_refused_with_words_that_name_it() {
 }
 
 #[test]
-fn what_happened_to_a_file_does_not_take_the_name_of_the_event() {
+fn a_file_events_kind_does_not_overwrite_the_name_of_the_event() {
     let line = "{\"session_id\":\"\",\"transcript_path\":\"\",\"cwd\":\"\",\
                 \"hook_event_name\":\"FileChanged\",\"file_path\":\"/x\",\"event\":\"unlink\"}\n";
     let event = HookInput::parse(line).unwrap().into_event();
@@ -308,7 +308,7 @@ fn what_happened_to_a_file_does_not_take_the_name_of_the_event() {
 }
 
 #[test]
-fn what_is_no_event_says_why() {
+fn input_that_is_not_an_event_is_refused_with_the_reason() {
     let long = |name: &str| {
         format!(r#"{{"session_id":"s","transcript_path":"","cwd":"","hook_event_name":"{name}"}}"#)
     };
@@ -327,7 +327,7 @@ fn what_is_no_event_says_why() {
 }
 
 #[test]
-fn an_event_of_our_own_is_told_in_claude_codes_words() {
+fn one_of_our_events_is_written_in_claude_codes_format() {
     let ours = event(
         "tool:pre_execute",
         json!({ "tool_name": "bash", "tool_input": { "command": "ls" }, "session": "calm-fox",
@@ -366,7 +366,7 @@ fn tools_are_spelled_as_claude_code_spells_them() {
 
 // Conformance: claude-code-008
 #[test]
-fn data_that_do_not_fit_their_types_are_told_all_the_same() {
+fn data_that_do_not_fit_their_types_are_written_anyway() {
     let odd = event("Stop", json!({ "stop_hook_active": "yes", "session_id": 7, "x": 1 }));
     let input = HookInput::of_event(&odd, "/root");
     assert_eq!(
@@ -406,7 +406,7 @@ proptest! {
 
     // Conformance: claude-code-003
     #[test]
-    fn whatever_a_tool_call_holds_comes_back_byte_for_byte(
+    fn any_tool_call_is_written_back_byte_for_byte(
         (session, cwd, tool) in (any::<String>(), any::<String>(), "[A-Z][a-zA-Z_]{0,12}"),
         mode in prop::option::of(any::<String>()),
         (input, response) in (any_json(), any_json()),
@@ -443,7 +443,7 @@ proptest! {
     }
 
     #[test]
-    fn any_data_are_told_in_one_line(at in 0..REQUIRED.len(), data in any_json()) {
+    fn any_data_are_written_in_one_line(at in 0..REQUIRED.len(), data in any_json()) {
         let Value::Object(data) = data else { return Ok(()) };
         let event = Event::named(REQUIRED[at].0, Value::Object(data)).unwrap();
         let line = HookInput::of_event(&event, "/root").to_line();

@@ -27,7 +27,7 @@ fn failure(reason: &str) -> Meaning {
 }
 
 #[test]
-fn what_was_said_before_a_timeout_does_not_count() {
+fn output_before_a_timeout_does_not_count() {
     let outcome =
         Outcome::Process(ProcessOutcome::TimedOut { after_ms: 1500, output: printed(DENY) });
     let wanted = Meaning { status: Status::TimedOut, ..failure("timed out after 1.5 s") };
@@ -102,7 +102,7 @@ fn a_denial_in_output_of_which_the_middle_is_missing_still_denies() {
 }
 
 #[test]
-fn a_broken_denial_counts_with_any_exit_code_where_it_guards_something() {
+fn an_invalid_denial_counts_with_any_exit_code_at_events_that_can_be_blocked() {
     for code in [0, 1] {
         let outcome = Outcome::Process(ProcessOutcome::Exited {
             code,
@@ -126,7 +126,7 @@ fn nothing_waits_for_a_hook_in_the_background() {
 }
 
 #[test]
-fn a_block_where_nothing_can_be_blocked_is_the_hooks_failure_unless_it_ends_the_turn() {
+fn a_block_of_an_event_that_cannot_be_blocked_is_the_hooks_failure_unless_it_ends_the_turn() {
     let outcome =
         |text| Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed(text) });
     let meaning = read(&LENIENT, &outcome(DENY), "SessionStart", true);
@@ -145,7 +145,7 @@ fn exit_2_answers_a_permission_request_only_with_a_denial_in_json() {
 }
 
 #[test]
-fn what_is_piped_to_the_agent_is_what_the_hook_printed() {
+fn the_hooks_output_is_piped_to_the_agent_unchanged() {
     let outcome = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed("x\n") });
     let meaning = read(&LENIENT, &outcome, "PreToolUse", true);
     assert_eq!(LENIENT.piped_output("id", &outcome, &meaning), "x\n");

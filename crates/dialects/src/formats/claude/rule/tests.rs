@@ -125,7 +125,7 @@ fn paths_are_compared_as_a_gitignore_would() {
 }
 
 #[test]
-fn other_tools_are_compared_by_what_they_have() {
+fn other_tools_are_compared_by_their_own_input() {
     let fetch = |url: &str| call("WebFetch", json!({ "url": url }));
     assert!(fits("WebFetch(domain:Example.com)", &fetch("https://u@example.com:1/x?y")));
     assert!(fits("WebFetch(domain:example.com)", &fetch("https://api.example.com/")));
@@ -160,7 +160,7 @@ fn a_rule_is_about_its_own_tool_and_those_that_share_its_rules() {
 }
 
 #[test]
-fn what_is_no_rule_is_none() {
+fn invalid_rules_are_refused() {
     for text in ["", "*", "(x)", "Bash(", "Bash(x", "Ba*", "Bash Edit", "Bash|Edit", "Bash)x("] {
         assert!(Rule::parse(text, None).is_none(), "{text}");
     }

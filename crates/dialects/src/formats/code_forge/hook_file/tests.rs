@@ -37,7 +37,7 @@ fn hook(event: &str) -> Entry {
 
 // Conformance: code-forge-011, code-forge-044, code-forge-075
 #[test]
-fn what_is_saved_is_what_is_read_again() {
+fn saved_hooks_are_read_back_unchanged() {
     let place = Place::new();
     let all = [hook("tool:*").timeout(2.5), hook("*").description("é")];
     let global = save_global(&place.whereabouts(), &all).expect("saved");
@@ -84,7 +84,7 @@ fn other_keys_and_unreadable_entries_are_kept() {
 }
 
 #[test]
-fn of_two_files_one_has_all_the_hooks_afterwards() {
+fn saving_over_two_files_puts_all_hooks_into_one() {
     let place = Place::new();
     let one =
         |command: &str| json!({ "hooks": [{ "event": "*", "command": command }], "own": command });
@@ -98,7 +98,7 @@ fn of_two_files_one_has_all_the_hooks_afterwards() {
 }
 
 #[test]
-fn a_file_that_is_not_theirs_stays_as_it_is() {
+fn a_file_of_another_format_is_not_changed() {
     for (text, why) in [
         ("{\"hooks\": [", "EOF while parsing a list at line 1 column 11"),
         ("[]", "invalid type: sequence, expected a map at line 1 column 0"),
@@ -116,7 +116,7 @@ fn a_file_that_is_not_theirs_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_is_replaced_as_it_is_a_link_its_permissions_and_nothing_beside_it() {
+fn replacing_a_file_keeps_its_link_and_permissions_and_leaves_no_other_file() {
     let place = Place::new();
     let real = place.write("elsewhere/mine.json", "{}");
     fs::set_permissions(&real, Permissions::from_mode(0o640)).expect("set");
@@ -131,7 +131,7 @@ fn a_file_is_replaced_as_it_is_a_link_its_permissions_and_nothing_beside_it() {
 }
 
 #[test]
-fn what_the_system_does_not_allow_is_said() {
+fn errors_of_the_system_are_reported() {
     let place = Place::new();
     let path = place.write("project/.forge", "a file where the folder belongs");
     place.write("project/.src", "another");

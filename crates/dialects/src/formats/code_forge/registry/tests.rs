@@ -75,7 +75,7 @@ fn hooks_are_found_in_the_order_of_their_registration_and_only_if_enabled() {
 
 // Conformance: code-forge-018
 #[test]
-fn unregistering_takes_every_hook_of_that_pattern_and_says_whether_there_was_one() {
+fn unregistering_removes_every_hook_of_that_pattern_and_returns_whether_there_was_one() {
     let all = ["tool:*", "*", "tool:*", "session:start"].map(|event| Entry::new(event, "true"));
     let (mut registry, _folder) = with(all);
     assert!(registry.unregister("tool:*"));
@@ -90,7 +90,7 @@ fn unregistering_takes_every_hook_of_that_pattern_and_says_whether_there_was_one
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_with_everything_that_is_wrong() {
+fn an_unusable_hook_is_refused_with_all_its_faults() {
     let (mut registry, _folder) = registry();
     let refused = registry.register(Entry::new("tool:pre_exec", " ")).expect_err("refused");
     let why = "unknown event `tool:pre_exec`; expected a command but found ` `";
@@ -164,7 +164,7 @@ async fn an_unfinished_hook_is_reported_and_stops_nothing() {
 
 // Conformance: code-forge-009, code-forge-024
 #[tokio::test]
-async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
+async fn the_default_time_limit_applies_to_hooks_without_their_own() {
     let (mut registry, _folder) =
         with([Entry::new("*", "sleep 600"), Entry::new("*", "true").timeout(600.0)]);
     registry.set_default_timeout(Duration::from_millis(300));
@@ -176,7 +176,7 @@ async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
 
 // Conformance: code-forge-034
 #[tokio::test]
-async fn what_a_hook_prints_as_an_answer_is_in_its_result() {
+async fn an_answer_that_a_hook_prints_is_in_its_result() {
     let rewrites = "echo '{\"updatedInput\": {\"command\": \"ls -l\"}}'";
     let denies = "echo '{\"decision\": \"deny\", \"reason\": \"not here\"}'";
     let (registry, _folder) =

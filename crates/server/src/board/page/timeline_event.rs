@@ -1,51 +1,56 @@
 //! What happened: hooks, decisions, questions, children, pauses, notes.
 
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::timeline::{Deed, HookRun, QuestionState};
+use hookwright_pipeline::timeline::{HookRun, QuestionState, TimelineEvent};
 use maud::{Markup, html};
 
 use super::timeline::TimelineDrawing;
-use super::words::{StateMark, bar, duration, moment, said, since, status_text, word};
+use super::words::{StateMark, bar, duration, moment, shortened, since, spaced, status_text};
 
 impl TimelineDrawing<'_> {
-    pub(super) fn deed(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
+    pub(super) fn deed(
+        &self,
+        deed: &TimelineEvent,
+        report: Option<u64>,
+        whole: Option<f64>,
+    ) -> Markup {
         match deed {
-            Deed::Hook(run) => self.hook(run, report, whole),
-            Deed::Decision { event, verdict, reason } => told(
+            TimelineEvent::Hook(run) => self.hook(run, report, whole),
+            TimelineEvent::Decision { event, verdict, reason } => line(
                 StateMark::Warn,
                 event,
                 html! {
                     "decision: " strong { (verdict) }
-                    @if !reason.is_empty() { ": " (said(reason)) }
+                    @if !reason.is_empty() { ": " (shortened(reason)) }
                 },
             ),
-            Deed::Question { .. } => question(deed),
-            Deed::Child { event, hook, session, pipeline } => {
+            TimelineEvent::Question { .. } => question(deed),
+            TimelineEvent::Child { event, hook, session, pipeline } => {
                 self.child(event, hook, session, pipeline)
             }
-            Deed::GivenUp { agent, cause, reason, duration_ms } => told(
+            TimelineEvent::GivenUp { agent, cause, reason, duration_ms } => line(
                 StateMark::Warn,
                 "agent",
                 html! {
-                    (said(agent)) " could not work (" (word(cause.as_str())) "): " (said(reason))
+                    (shortened(agent)) " could not work (" (spaced(cause.as_str())) "): " (shortened(reason))
                     span.quiet { " · " (duration(*duration_ms)) }
                 },
             ),
-            Deed::AgentChanged { from, to, reason } => told(
+            TimelineEvent::AgentChanged { from, to, reason } => line(
                 StateMark::Warn,
                 "agent",
-                html! { (said(to)) " took over from " (said(from)) ": " (said(reason)) },
+                html! { (shortened(to)) " took over from " (shortened(from)) ": " (shortened(reason)) },
             ),
-            Deed::Call { tool, what, status, reason, duration_ms } => told(
+            TimelineEvent::Call { tool, what, status, reason, duration_ms } => line(
                 StateMark::of_call(status),
                 tool,
                 html! {
-                    (said(what)) " " strong { (word(status)) }
+                    (shortened(what)) " " strong { (spaced(status)) }
                     @if let Some(took) = duration_ms { span.quiet { " · " (duration(*took)) } }
-                    @if let Some(reason) = reason { p.reason { (said(reason)) } }
+                    @if let Some(reason) = reason { p.reason { (shortened(reason)) } }
                 },
             ),
-            Deed::CallQuestion { tool, what, allowed, words } => told(
+            TimelineEvent::CallQuestion { tool, what, allowed, words } => line(
                 match allowed {
                     Some(true) => StateMark::Good,
                     Some(false) => StateMark::Warn,
@@ -53,35 +58,37 @@ impl TimelineDrawing<'_> {
                 },
                 tool,
                 html! {
-                    "the user was asked: " (said(what)) " "
+                    "the user was asked: " (shortened(what)) " "
                     strong { (match allowed {
                         Some(true) => "allowed",
                         Some(false) => "not allowed",
                         None => "no answer",
                     }) }
-                    @if let Some(words) = words { p.reason { (said(words)) } }
+                    @if let Some(words) = words { p.reason { (shortened(words)) } }
                 },
             ),
-            Deed::RequestFailed { attempt, error, duration_ms } => told(
+            TimelineEvent::RequestFailed { attempt, error, duration_ms } => line(
                 StateMark::Warn,
                 "model",
                 html! {
-                    "attempt " (attempt) " failed: " (said(error))
+                    "attempt " (attempt) " failed: " (shortened(error))
                     span.quiet { " · " (duration(*duration_ms)) }
                 },
             ),
-            Deed::Pause { at, reason, until, duration_ms, .. } => told(
+            TimelineEvent::Pause { at, reason, until, duration_ms, .. } => line(
                 StateMark::Waits,
                 "pause",
                 html! {
-                    (said(reason))
+                    (shortened(reason))
                     @match duration_ms {
                         Some(took) => span.quiet { " · " (duration(*took)) },
                         None => { " " (since(at)) @if let Some(until) = until { ", until " (moment(until)) } }
                     }
                 },
             ),
-            Deed::Note { note } => told(StateMark::Quiet, "note", html! { (said(note)) }),
+            TimelineEvent::Note { note } => {
+                line(StateMark::Quiet, "note", html! { (shortened(note)) })
+            }
         }
     }
 
@@ -91,13 +98,13 @@ impl TimelineDrawing<'_> {
         html! {
             div.deed {
                 (mark.sign())
-                span.event { (said(event)) }
+                span.event { (shortened(event)) }
                 span.what {
                     @match report {
-                        Some(report) => a href=(self.report_path(report)) { (said(hook)) },
-                        None => (said(hook)),
+                        Some(report) => a href=(self.report_path(report)) { (shortened(hook)) },
+                        None => (shortened(hook)),
                     }
-                    " " span class={ "status " (mark.class()) } { (word(status)) }
+                    " " span class={ "status " (mark.class()) } { (spaced(status)) }
                     @if *attempts > 1 { span.quiet { " · " (attempts) " attempts" } }
                     @if let Some(of) = run.of_iteration { span.quiet { " · of iteration " (of) } }
                 }
@@ -112,7 +119,7 @@ impl TimelineDrawing<'_> {
                         _ => "",
                     }
                 }
-                @if let Some(reason) = reason { p.reason { (said(reason)) } }
+                @if let Some(reason) = reason { p.reason { (shortened(reason)) } }
                 @if !run.last_lines.is_empty() {
                     pre.excerpt tabindex="0" { (visible(&run.last_lines.join("\n"))) }
                 }
@@ -126,11 +133,11 @@ impl TimelineDrawing<'_> {
         let child = self.story.children.get(name);
         let mark = child.map_or(StateMark::Quiet, |child| StateMark::of_session(child.status));
         let took = child.and_then(|child| child.record.metadata.total_duration);
-        told(
+        line(
             mark,
             event,
             html! {
-                (said(hook)) " started " a href=(path) { (said(name)) } " · " (said(pipeline)) " "
+                (shortened(hook)) " started " a href=(path) { (shortened(name)) } " · " (shortened(pipeline)) " "
                 @if let Some(child) = child {
                     span class={ "status " (mark.class()) } { (status_text(child.status)) }
                 }
@@ -147,8 +154,8 @@ impl TimelineDrawing<'_> {
 }
 
 /// A question to a person, and its result.
-fn question(deed: &Deed) -> Markup {
-    let Deed::Question {
+fn question(deed: &TimelineEvent) -> Markup {
+    let TimelineEvent::Question {
         event,
         hook,
         question,
@@ -168,24 +175,24 @@ fn question(deed: &Deed) -> Markup {
         QuestionState::Waiting => StateMark::Waits,
         _ => StateMark::Warn,
     };
-    told(
+    line(
         mark,
         event,
         html! {
-            (said(hook)) " asked: " (said(question)) " "
+            (shortened(hook)) " asked: " (shortened(question)) " "
             strong { (answer_of(*state)) }
-            @if let Some(action) = action { " with " (said(action)) }
-            @if let Some(by) = by { " by " (said(by)) }
+            @if let Some(action) = action { " with " (shortened(action)) }
+            @if let Some(by) = by { " by " (shortened(by)) }
             @if let Some(took) = duration_ms { span.quiet { " after " (duration(*took)) } }
             @if *state == QuestionState::Waiting { " " (since(at)) }
-            @if let Some(message) = message { p.reason { (said(message)) } }
+            @if let Some(message) = message { p.reason { (shortened(message)) } }
         },
     )
 }
 
 /// A line of text with its mark.
-fn told(mark: StateMark, event: &str, words: Markup) -> Markup {
-    html! { div.deed.words { (mark.sign()) span.event { (said(event)) } div.what { (words) } } }
+fn line(mark: StateMark, event: &str, words: Markup) -> Markup {
+    html! { div.deed.words { (mark.sign()) span.event { (shortened(event)) } div.what { (words) } } }
 }
 
 fn answer_of(state: QuestionState) -> &'static str {

@@ -1,4 +1,4 @@
-//! [`Deed`]: one thing that happened in a session.
+//! [`TimelineEvent`]: one thing that happened in a session.
 
 use hookwright_events::FailureCause;
 use hookwright_events::{PauseCause, Verdict};
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Deed {
+pub enum TimelineEvent {
     /// A hook ran, or did not.
     Hook(HookRun),
     /// The hooks decided something.
@@ -196,26 +196,26 @@ impl QuestionState {
     }
 }
 
-impl Deed {
+impl TimelineEvent {
     /// Whether a person who looks for problems should see it.
     pub(super) fn is_trouble(&self) -> bool {
         match self {
-            Deed::Hook(run) => !matches!(run.status, "success" | "skipped" | "started"),
-            Deed::Question { state, .. } => *state != QuestionState::Approved,
-            Deed::Call { status, .. } => *status != "ran",
-            Deed::CallQuestion { allowed, .. } => *allowed != Some(true),
-            Deed::RequestFailed { .. }
-            | Deed::Decision { .. }
-            | Deed::GivenUp { .. }
-            | Deed::AgentChanged { .. }
-            | Deed::Pause { .. } => true,
-            Deed::Child { .. } | Deed::Note { .. } => false,
+            TimelineEvent::Hook(run) => !matches!(run.status, "success" | "skipped" | "started"),
+            TimelineEvent::Question { state, .. } => *state != QuestionState::Approved,
+            TimelineEvent::Call { status, .. } => *status != "ran",
+            TimelineEvent::CallQuestion { allowed, .. } => *allowed != Some(true),
+            TimelineEvent::RequestFailed { .. }
+            | TimelineEvent::Decision { .. }
+            | TimelineEvent::GivenUp { .. }
+            | TimelineEvent::AgentChanged { .. }
+            | TimelineEvent::Pause { .. } => true,
+            TimelineEvent::Child { .. } | TimelineEvent::Note { .. } => false,
         }
     }
 
     /// Whether it is a hook that failed or timed out.
     pub(super) fn is_failed_hook(&self) -> bool {
-        matches!(self, Deed::Hook(HookRun { status: "failed" | "timed_out", .. }))
+        matches!(self, TimelineEvent::Hook(HookRun { status: "failed" | "timed_out", .. }))
     }
 
     /// A verdict worth showing.
@@ -228,6 +228,6 @@ impl Deed {
             Verdict::Stop { reason } => ("stop", reason),
             Verdict::Abort { reason } => ("abort", reason),
         };
-        Some(Deed::Decision { event, verdict, reason })
+        Some(TimelineEvent::Decision { event, verdict, reason })
     }
 }

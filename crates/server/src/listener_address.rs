@@ -1,4 +1,4 @@
-//! [`Reach`]: the host names that a listener answers to, and which requests it accepts.
+//! [`ListenerAddress`]: the host names that a listener answers to, and which requests it accepts.
 //!
 //! Any web page can make a browser send requests here, under any name that resolves to this
 //! machine. So a request must use one of our names, and one that decides must not come from another
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header};
 
 /// The names that a listener answers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub struct ListenerAddress {
     /// The address it listens at.
     pub bind: IpAddr,
     /// The port it listens at.
@@ -19,9 +19,9 @@ pub struct Reach {
     pub public_url: Option<String>,
 }
 
-impl Reach {
+impl ListenerAddress {
     /// Whether this `Host` is one of our names.
-    pub(crate) fn knows(&self, host: &str) -> bool {
+    pub(crate) fn answers_to(&self, host: &str) -> bool {
         let name = host_of(host).to_ascii_lowercase();
         if self.public_url.as_deref().is_some_and(|url| is_host_of(&name, url)) {
             return true;
@@ -81,34 +81,34 @@ mod tests {
 
     use super::*;
 
-    fn reach(bind: &str, public_url: Option<&str>) -> Reach {
+    fn address(bind: &str, public_url: Option<&str>) -> ListenerAddress {
         let public_url = public_url.map(str::to_owned);
-        Reach { bind: bind.parse().unwrap(), port: 8765, public_url }
+        ListenerAddress { bind: bind.parse().unwrap(), port: 8765, public_url }
     }
 
     #[test]
     fn a_listener_answers_to_its_address_to_localhost_and_to_its_public_name() {
-        let here = reach("127.0.0.1", Some("https://Hooks.example.org:8443/x"));
+        let here = address("127.0.0.1", Some("https://Hooks.example.org:8443/x"));
         for host in ["127.0.0.1:8765", "127.0.0.1", "localhost:8765", "LOCALHOST"] {
-            assert!(here.knows(host), "{host}");
+            assert!(here.answers_to(host), "{host}");
         }
         for host in ["hooks.example.org", "hooks.example.org:8443", "HOOKS.example.ORG"] {
-            assert!(here.knows(host), "{host}");
+            assert!(here.answers_to(host), "{host}");
         }
         for host in ["", "evil.example", "localhost.evil.example", "127.0.0.2", "0.0.0.0", "[::1]"]
         {
-            assert!(!here.knows(host), "{host}");
+            assert!(!here.answers_to(host), "{host}");
         }
-        assert!(!reach("127.0.0.1", None).knows("hooks.example.org"));
-        assert!(reach("::1", None).knows("[::1]:8765"));
-        let everywhere = reach("0.0.0.0", None);
-        assert!(everywhere.knows("192.168.1.5:8765") && everywhere.knows("localhost"));
-        assert!(!everywhere.knows("evil.example:8765"));
-        assert!(!reach("192.168.1.5", None).knows("localhost"));
+        assert!(!address("127.0.0.1", None).answers_to("hooks.example.org"));
+        assert!(address("::1", None).answers_to("[::1]:8765"));
+        let everywhere = address("0.0.0.0", None);
+        assert!(everywhere.answers_to("192.168.1.5:8765") && everywhere.answers_to("localhost"));
+        assert!(!everywhere.answers_to("evil.example:8765"));
+        assert!(!address("192.168.1.5", None).answers_to("localhost"));
     }
 
     #[test]
-    fn a_form_of_another_site_is_told_from_our_own_and_from_programs() {
+    fn forms_of_other_sites_are_distinguished_from_our_own_and_from_programs() {
         let base = "https://hooks.example.org";
         let case = |headers: &[(&'static str, &'static str)]| {
             let headers = headers.iter().map(|(name, value)| {
