@@ -4,7 +4,9 @@ use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
 use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::{IssueCounts, SessionRecord};
-use hookwright_pipeline::timeline::{TimelineEvent, HookRun, Iteration, IterationState, QuestionState};
+use hookwright_pipeline::timeline::{
+    HookRun, Iteration, IterationState, QuestionState, TimelineEvent,
+};
 use hookwright_pipeline::trace::TraceKey;
 use maud::{Markup, html};
 
