@@ -7,7 +7,7 @@ use hookwright_agent::model::{ModelError, ModelErrorKind};
 use hookwright_agent::permissions::RuleError;
 use hookwright_agent::transcript::TranscriptError;
 
-use super::{Message, Failure};
+use super::{Failure, Message};
 use crate::model_service::ModelService;
 
 /// Why `hookwright agent` cannot start.

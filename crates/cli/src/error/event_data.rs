@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Advice, Message, Failure, did_you_mean, without_number};
+use super::{Advice, Failure, Message, did_you_mean, without_number};
 
 /// Why `--data` is not valid data of an event.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Advice, Message, Failure, without_number};
+use super::{Advice, Failure, Message, without_number};
 
 /// Why `import --replace` changes nothing.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
 
 use super::storage::{of_folder, of_store};
-use super::{Message, Failure};
+use super::{Failure, Message};
 
 /// How many sessions an error names at most.
 pub(crate) const CANDIDATES_MAX: usize = 5;
@@ -186,11 +186,9 @@ impl SessionFailure {
                 },
             },
             SessionFailure::Broken(SessionError::Journal(error)) => of_store(error),
-            SessionFailure::Broken(SessionError::Folder(error)) => Message {
-                heading: error.to_string(),
-                place: None,
-                help: of_folder(error).into(),
-            },
+            SessionFailure::Broken(SessionError::Folder(error)) => {
+                Message { heading: error.to_string(), place: None, help: of_folder(error).into() }
+            }
             SessionFailure::NoneYet { project } => Message {
                 heading: "this project has no sessions yet".into(),
                 place: Some(project.display().to_string()),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Message, Failure};
+use super::{Failure, Message};
 
 /// Why a project cannot be copied.
 #[derive(Debug)]
