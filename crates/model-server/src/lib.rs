@@ -98,7 +98,7 @@ struct ServerState {
     gate: StreamGate,
     requests: Mutex<Vec<ReceivedRequest>>,
     times: Mutex<Vec<RequestTimes>>,
-    /// Notified when a request has come.
+    /// Notified when a request has come or is answered.
     arrived: Condvar,
     conversations: Mutex<Vec<Value>>,
     /// Turns of the script that are used up.
@@ -178,13 +178,18 @@ impl ModelServer {
         locked(&self.state.times).clone()
     }
 
-    /// Waits until so many requests have come, for so long at most: when each of them came and went.
+    /// Waits until so many requests have come and all before the last one are answered, for so long at
+    /// most: when each of them came and went.
     pub fn wait_for_requests(&self, number: usize, longest: Duration) -> Option<Vec<RequestTimes>> {
         let times = locked(&self.state.times);
-        let is_missing = |times: &mut Vec<RequestTimes>| times.len() < number;
+        let is_missing = |times: &mut Vec<RequestTimes>| {
+            let before = times.get(..number.saturating_sub(1));
+            times.len() < number
+                || before.is_some_and(|all| all.iter().any(|times| times.answered.is_none()))
+        };
         let waited = self.state.arrived.wait_timeout_while(times, longest, is_missing);
-        let (times, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (times.len() >= number).then(|| times.clone())
+        let (times, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!waited.timed_out()).then(|| times.clone())
     }
 
     /// The conversations that had tools, oldest first.
@@ -228,6 +233,7 @@ fn serve(connection: TcpStream, number: usize, state: &ServerState) -> io::Resul
         let answer = answer(&request, state);
         let goes_on = answer.write(&mut writer, &state.gate)?;
         locked(&state.times)[place].answered = Some(Instant::now());
+        state.arrived.notify_all();
         if !goes_on {
             break;
         }
