@@ -79,10 +79,14 @@ fn main() {
     if std::env::args().any(|arg| arg == "tasks") {
         return list_of_ten_thousand_tasks(rounds / 10);
     }
+    if std::env::args().any(|arg| arg == "connect") {
+        return connecting(tempfile::tempdir().unwrap().path(), rounds / 6);
+    }
     awaited_shell_hook(folder.path(), rounds);
     whole_process(folder.path(), rounds);
     // In its own folder: a hook file above it would be found, and is not trusted.
     as_an_agent(tempfile::tempdir().unwrap().path());
+    connecting(tempfile::tempdir().unwrap().path(), rounds / 6);
     dispatch_of_none(rounds);
     dispatch_of_one(rounds);
     memory_of_ten_thousand(folder.path());
@@ -211,6 +215,56 @@ fn call_of_an_agent(home: &Path, rounds: usize) {
             let floor = page_faults(calls, || drop(fed(Path::new("true"), &[])));
             println!("  {ours:.0} page faults, {floor:.0} of the empty process; linked: {LINKED}");
         }
+    }
+}
+
+/// `connect` of an agent whose settings have 5 MB, beside the agent's own program, which is asked for
+/// its version. Every round writes and syncs the file and its record anew.
+fn connecting(home: &Path, rounds: usize) {
+    let home = std::fs::canonicalize(home).unwrap();
+    let programs = home.join("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    let agent = programs.join("qwen");
+    // Another process writes the program: one that is open for writing here cannot be started.
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(&agent).stdin(Stdio::piped());
+    let mut child = install.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"#!/bin/sh\necho 0.24.4\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let settings = home.join(".qwen/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let history: Vec<String> = (0..50_000)
+        .map(|n| format!("    \"an entry of a long history, number {n:>60}\""))
+        .collect();
+    let text = format!("{{\n  // mine\n  \"history\": [\n{}\n  ]\n}}\n", history.join(",\n"));
+    let path = std::env::join_paths([programs, "/usr/bin".into(), "/bin".into()]).unwrap();
+    let run = |program: &Path, arguments: &[&str]| {
+        let status = Command::new(program)
+            .args(arguments)
+            .current_dir(&home)
+            .env_clear()
+            .envs([("HOME", home.as_os_str()), ("PATH", &path)])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+    };
+    for (what, text) in [("5 MB", text.as_str()), ("a few lines", "{\n  \"theme\": \"dark\"\n}\n")]
+    {
+        let compared = compare(
+            rounds.max(1),
+            || run(&agent, &["--version"]),
+            || {
+                std::fs::write(&settings, text).unwrap();
+                run(installed(), &["connect", "qwen", "--yes"]);
+            },
+        );
+        compared.print(
+            &format!(
+                "`hookwright connect` with settings of {what}, beside the agent's own program"
+            ),
+            "at most 100 ms more",
+        );
     }
 }
 

@@ -7,6 +7,7 @@ mod approve;
 mod check;
 mod completions;
 mod config;
+mod connect;
 mod doctor;
 mod event_data;
 mod events;
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     Check(check::CheckArguments),
     Doctor(doctor::DoctorArguments),
     List(list::ListArguments),
+    Connect(connect::ConnectArguments),
     Trust(trust::TrustArguments),
     Events(events::EventsArguments),
     Import(import::ImportArguments),
@@ -127,6 +129,7 @@ impl Command {
             | Command::Check(_)
             | Command::Doctor(_)
             | Command::List(_)
+            | Command::Connect(_)
             | Command::Trust(_)
             | Command::Events(_)
             | Command::Import(_)
@@ -181,6 +184,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Check(arguments) => check::check(arguments, screen),
         Command::Doctor(arguments) => doctor::doctor(&arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
+        Command::Connect(arguments) => connect::connect(&arguments, screen),
         Command::Trust(arguments) => trust::trust(arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),
         Command::Import(arguments) => import::import(&arguments, screen),

@@ -448,7 +448,8 @@ fn layer_of(path: &Path) -> Layer {
     }
 }
 
-fn working_dir(asked_for: Option<&Path>) -> Result<PathBuf, Failure> {
+/// The folder that `--cwd` names, else the working directory.
+pub(crate) fn working_dir(asked_for: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(folder) = asked_for else {
         return std::env::current_dir().map_err(|cause| Failure::NoWorkingDirectory { cause });
     };

@@ -7,10 +7,12 @@
 mod advice;
 mod agent;
 mod approval;
+mod connecting;
 mod editing;
 mod event_data;
 mod firing;
 mod importing;
+mod not_a_person;
 mod probing;
 mod project;
 mod serving;
@@ -32,10 +34,12 @@ use hookwright_store::StoreError;
 pub(crate) use self::advice::{Advice, advice, fault_json};
 pub(crate) use self::agent::{AgentFailure, model_help};
 pub(crate) use self::approval::ApprovalFailure;
+pub(crate) use self::connecting::{ConnectFailure, SettingsFileError};
 pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
 pub(crate) use self::firing::{Certainty, fired_by, unfired_together};
 pub(crate) use self::importing::{ImportFailure, still_found};
+pub(crate) use self::not_a_person::{CallerPlace, PersonalDecision};
 pub(crate) use self::probing::{ProbeFailure, ProbingFailure};
 pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
@@ -102,8 +106,10 @@ pub(crate) enum Failure {
     Trust(TrustError),
     /// Some files are not trusted, and there is no terminal to ask on.
     NoTerminalToAsk { places: Vec<PathBuf> },
-    /// `trust` was called inside a session or a hook.
-    TrustFromInside,
+    /// An agent, a session or a hook asked for what only a person may do.
+    NotAPerson { decision: PersonalDecision, place: CallerPlace },
+    /// An agent's settings cannot be changed.
+    Connect(ConnectFailure),
     /// `--data` is not the data of an event.
     Data(DataFailure),
     /// Test cases cannot run.
@@ -172,7 +178,8 @@ impl Failure {
             | Failure::Import(_)
             | Failure::Trust(_)
             | Failure::NoTerminalToAsk { .. }
-            | Failure::TrustFromInside
+            | Failure::NotAPerson { .. }
+            | Failure::Connect(_)
             | Failure::Work(_)
             | Failure::Project(_)
             | Failure::Serve(_)
@@ -305,7 +312,8 @@ impl Failure {
             Failure::Import(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NoTerminalToAsk { places } => trust::no_terminal_to_ask(places),
-            Failure::TrustFromInside => trust::from_inside(),
+            Failure::NotAPerson { decision, place } => not_a_person::message(*decision, place),
+            Failure::Connect(failure) => failure.message(),
             Failure::Data(failure) => failure.message(),
             Failure::Test(failure) => failure.message(),
             Failure::Session(failure) => failure.message(),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a program may take to print its version. Some of these programs unpack themselves at
 /// their first start.
-const VERSION_WAIT_MAX: Duration = Duration::from_secs(20);
+const VERSION_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Bytes kept of what a program prints. A version fits in one line.
 const VERSION_OUTPUT_BYTES_MAX: usize = 16 * 1024;

@@ -16,6 +16,7 @@
 //! | [`state`] | opens the store of sessions |
 //! | [`store_settings`] | which store the user has |
 //! | [`trust`] | which files may run inside an agent |
+//! | [`person_check`] | refuses what only a person may do, if an agent does it |
 //! | [`tasks`] | a project's tasks, and how one is completed |
 //! | [`chain_above`] | the hooks that started this program |
 //! | [`approvals`] | questions to people, for hooks and commands |
@@ -52,6 +53,7 @@ mod known_work;
 mod mcp_servers;
 mod model_choice;
 mod model_service;
+mod person_check;
 mod probe;
 mod project;
 mod render;

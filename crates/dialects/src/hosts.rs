@@ -20,6 +20,9 @@
 //! | `patch` | the files that a patch touches |
 //! | `plan` | what a reply must say: the next safer thing for what an event cannot carry |
 //! | `settings_calls` | entries of settings that call us |
+//! | `settings_merge` | adds our entries to settings, updates and removes them |
+//! | `trust_dialogue` | how a host that runs only trusted hooks is asked to trust ours |
+//! | `off_switch` | settings with which a host runs no hooks |
 //! | `connection` | the same for `check` and `run` |
 //! | `host_file` | the files that make a host call us |
 //! | `program` | a host's own program: its name, its package, which version was measured |
@@ -40,6 +43,7 @@ pub mod droid;
 pub mod gemini;
 mod host_file;
 mod limits;
+mod off_switch;
 pub mod offline;
 pub mod opencode;
 mod own_entry;
@@ -49,7 +53,9 @@ mod plan;
 mod program;
 pub mod qwen;
 mod settings_calls;
+mod settings_merge;
 mod tool_fields;
+mod trust_dialogue;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -67,10 +73,13 @@ use crate::sender::OtherAgentsEvent;
 use crate::{Location, Whereabouts};
 pub use capability::{Capability, Deny, Inject, Rewrite, capability_table, host_matrix};
 pub use connection::{Connection, connections};
-pub use host_file::HostFile;
+pub use host_file::{FileShare, FolderVariable, HostFile};
+pub use off_switch::OffSwitch;
 pub use offline::{OfflineCall, OfflineRun};
 pub use own_entry::{OwnEntry, WrittenEntry, own_entries, own_settings};
 pub use program::{HostProgram, ProgramVersion};
+pub use settings_merge::{ConnectedText, connected, disconnected};
+pub use trust_dialogue::{HostRequest, ListedHook, TrustDialogue};
 
 /// An agent that runs our hooks. Every function is pure; `cli` does the IO.
 pub trait Host: fmt::Debug + Sync {
@@ -161,6 +170,39 @@ pub trait Host: fmt::Debug + Sync {
 
     /// How its program works without its vendor.
     fn offline(&self) -> &'static OfflineRun;
+
+    /// Whether a file that nobody shares is one of ours, for whatever path of this program. `file`
+    /// is what we would write now.
+    fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
+        file.text == text
+    }
+
+    /// How it is asked to trust our hooks, if it runs only trusted ones.
+    fn trust(&self) -> Option<&'static TrustDialogue> {
+        None
+    }
+
+    /// A script for Node that fails if a file of ours does not load in the host.
+    fn load_check(&self, file: &HostFile) -> Option<String> {
+        let _ = file;
+        None
+    }
+
+    /// The host whose project settings it reads too, and calls from there.
+    fn also_reads(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Settings with which it runs no hooks.
+    fn off_switches(&self) -> &'static [OffSwitch] {
+        &[]
+    }
+
+    /// What else keeps the hooks of these settings from running.
+    fn cautions(&self, of_project: bool) -> &'static [&'static str] {
+        let _ = of_project;
+        &[]
+    }
 }
 
 /// An agent whose settings can call us.

@@ -15,12 +15,16 @@ pub mod hosts;
 pub mod native;
 mod own_call;
 mod sender;
+mod settings_text;
 
 use std::sync::LazyLock;
 
 use hookwright_config::KnownSystems;
 
 pub use formats::{Foreign, Location, Whereabouts, all, named, of_file};
+pub use own_call::can_be_called;
+pub use settings_text::SettingsFault;
+
 pub use formats::{agent_pipelines, claude, code_forge, iteratr};
 
 /// Every system that hooks of a native file may name.

@@ -55,6 +55,21 @@ pub(crate) fn with_args<'a>(host: &str, program: &'a str, args: &[&'a str]) -> O
     is_call.then_some(OwnCall { program, deadline, blocks_otherwise: false })
 }
 
+/// This program's path as a word of a shell.
+pub(crate) fn for_shell(program: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%".contains(letter);
+    match program.chars().all(is_plain) {
+        true => program.to_owned(),
+        false => format!("'{program}'"),
+    }
+}
+
+/// Whether settings with this path of the program call it, and we recognise the call.
+pub fn can_be_called(program: &str) -> bool {
+    let command = format!("{} hook x", for_shell(program));
+    is_command("x", &command) && !program.contains('\'') && !program.chars().any(char::is_control)
+}
+
 fn is_span(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }

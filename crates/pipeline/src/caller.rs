@@ -75,6 +75,14 @@ impl Caller {
         self.ancestry.processes().iter().any(has_any)
     }
 
+    /// The nearest process above the caller that `is_agent` recognises.
+    pub fn process_above(
+        &self,
+        is_agent: impl Fn(&AncestorProcess) -> bool,
+    ) -> Option<AncestorProcess> {
+        self.ancestry.processes().iter().skip(1).find(|process| is_agent(process)).copied()
+    }
+
     /// How many levels above the caller the process is that runs a session. `None` if the caller is
     /// not below it.
     pub fn distance_to(&self, holder: &LeaseOwner) -> Option<usize> {

@@ -9,6 +9,7 @@
 //! is empty.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 #[cfg(target_os = "linux")]
 use crate::process_table;
@@ -29,6 +30,9 @@ pub struct AncestorProcess {
 /// The most ancestors that are read. The kernel allows deeper trees; no real machine has one.
 #[cfg(target_os = "linux")]
 const DEPTH_MAX: usize = 1024;
+
+/// Bytes of a command line that are read: the program and its first arguments.
+const ARGUMENTS_BYTES_MAX: u64 = 16 * 1024;
 
 /// Attempts to read a process whose parent ends at that moment.
 #[cfg(target_os = "linux")]
@@ -140,6 +144,27 @@ impl AncestorProcess {
     pub fn name(&self) -> Option<String> {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", self.pid)).ok()?;
         Some(name.trim_end().to_owned())
+    }
+
+    /// Its program and arguments as it was started with, as far as they fit into a few kilobytes.
+    pub fn arguments(&self) -> Vec<OsString> {
+        use std::io::Read;
+        use std::os::unix::ffi::OsStringExt;
+
+        let mut bytes = Vec::new();
+        let Ok(file) = std::fs::File::open(format!("/proc/{}/cmdline", self.pid)) else {
+            return Vec::new();
+        };
+        if file.take(ARGUMENTS_BYTES_MAX).read_to_end(&mut bytes).is_err() {
+            return Vec::new();
+        }
+        let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        words.map(|word| OsString::from_vec(word.to_vec())).collect()
+    }
+
+    /// The file that it runs.
+    pub fn program(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
     }
 
     /// Whether it runs the same file as this process.

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Let an agent work", &["run", "agent", "resume", "stop", "status", "sessions"]),
     ("Give it work", &["task", "reopen", "project"]),
     ("Answer its questions", &["approvals", "approve", "reject", "serve"]),
-    ("Put hooks inside an agent", &["trust", "hook", "doctor"]),
+    ("Put hooks inside an agent", &["connect", "trust", "hook", "doctor"]),
     ("Move from another system", &["import", "config"]),
     ("Share sessions between machines", &["store"]),
     ("Get help", &["help", "completions"]),
@@ -74,6 +74,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("store upgrade", &["hookwright store upgrade"]),
     ("store check", &["hookwright store check"]),
     ("store move", &["hookwright store move"]),
+    (
+        "connect",
+        &[
+            "hookwright connect --all",
+            "hookwright connect claude --dry-run",
+            "hookwright connect claude --undo",
+        ],
+    ),
     ("trust", &["hookwright trust"]),
     ("hook", &["hookwright hook claude"]),
     ("doctor", &["hookwright doctor", "hookwright doctor --probe codex"]),

@@ -15,12 +15,13 @@ use serde_json::json;
 use self::shown::Candidate;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::configuration;
-use crate::error::Failure;
+use crate::error::{Failure, PersonalDecision};
 use crate::exit_code;
+use crate::person_check::check_that_a_person_asks;
 use crate::screen::Screen;
+use crate::state;
 use crate::text::{count, visible};
 use crate::trust::{self, Standing, Trust};
-use crate::{inside, state};
 
 /// Review hook files and let them run inside agents
 ///
@@ -152,18 +153,10 @@ fn says_yes(files: usize, screen: &Screen) -> bool {
 }
 
 fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
-    check_that_a_person_asks()?;
+    check_that_a_person_asks(PersonalDecision::Trust)?;
     let seen: Vec<_> =
         files.iter().filter_map(|file| Some((file.place.clone(), file.sha256?))).collect();
     trust::add(&state::folder()?, &seen).map_err(Failure::Trust)
-}
-
-/// Fails inside a session: its agent or a hook must not decide what may run.
-fn check_that_a_person_asks() -> Result<(), Failure> {
-    match inside::is_inside_a_session()? {
-        true => Err(Failure::TrustFromInside),
-        false => Ok(()),
-    }
 }
 
 fn answer_in_json(

@@ -77,15 +77,6 @@ fn nothing_is_trusted(what: String, path: &Path, help: &str) -> Message {
     }
 }
 
-/// The message if an agent or a hook wants to trust files.
-pub(super) fn from_inside() -> Message {
-    Message {
-        heading: "files cannot be trusted from inside a session or a hook".into(),
-        place: None,
-        help: "a person has to do it, in a terminal outside the session".into(),
-    }
-}
-
 /// The message about files that a person has to trust first.
 pub(super) fn no_terminal_to_ask(places: &[PathBuf]) -> Message {
     let are = if places.len() == 1 { "is" } else { "are" };

@@ -328,6 +328,7 @@ fn commands_page() -> String {
         "test",
         "check",
         "list",
+        "connect",
         "trust",
         "events",
         "import",

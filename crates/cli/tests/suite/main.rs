@@ -26,6 +26,7 @@ mod colour;
 mod commits;
 mod config;
 mod conformance;
+mod connect;
 mod docs;
 mod doctor;
 mod doctor_probe;

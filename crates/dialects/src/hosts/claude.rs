@@ -19,7 +19,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName, EventSpec};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
     ProgramVersion, UnreadableCall,
 };
 use crate::claude::{self, SYSTEM};
@@ -118,7 +118,28 @@ impl Host for ClaudeHost {
     }
 
     fn files(&self, program: &str) -> Vec<HostFile> {
-        vec![HostFile::json(".claude/settings.json", &settings::to_install(program))]
+        let file = HostFile::settings(".claude/settings.json", &settings::to_install(program));
+        vec![file.moved_by("CLAUDE_CONFIG_DIR", ".claude")]
+    }
+
+    fn off_switches(&self) -> &'static [OffSwitch] {
+        const MANAGED: &str = "/etc/claude-code/managed-settings.json";
+        const fn switch(file: &'static str) -> OffSwitch {
+            OffSwitch { file, keys: &["disableAllHooks"], off: true }
+        }
+        const MANAGED_ONLY: OffSwitch =
+            OffSwitch { file: MANAGED, keys: &["allowManagedHooksOnly"], off: true };
+        const ALL: &[OffSwitch] = &[
+            switch("settings.json"),
+            switch("settings.local.json"),
+            switch(MANAGED),
+            MANAGED_ONLY,
+        ];
+        ALL
+    }
+
+    fn cautions(&self, _of_project: bool) -> &'static [&'static str] {
+        &["a session that already runs may write its old settings back: restart it"]
     }
 
     fn offline(&self) -> &'static OfflineRun {

@@ -107,4 +107,8 @@ impl Host for ClineHost {
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
     }
+
+    fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
+        settings::is_ours(file, text)
+    }
 }

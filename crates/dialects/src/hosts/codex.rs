@@ -8,6 +8,7 @@ mod offline;
 mod reply;
 mod settings;
 mod trust;
+mod trust_dialogue;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use hookwright_events::{Decision, EventName};
 
 use super::{
     Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
-    ProgramVersion, UnreadableCall,
+    ProgramVersion, TrustDialogue, UnreadableCall,
 };
 pub use trust::{CodexTrust, HookTrust};
 
@@ -104,5 +105,16 @@ impl Host for CodexHost {
 
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
+    }
+
+    fn trust(&self) -> Option<&'static TrustDialogue> {
+        Some(&trust_dialogue::TRUST)
+    }
+
+    fn cautions(&self, of_project: bool) -> &'static [&'static str] {
+        match of_project {
+            true => &["Codex reads a project's hooks only in a folder that it trusts"],
+            false => &[],
+        }
     }
 }

@@ -103,4 +103,15 @@ impl Host for CopilotHost {
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
     }
+
+    fn also_reads(&self) -> Option<&'static str> {
+        Some("claude")
+    }
+
+    fn cautions(&self, of_project: bool) -> &'static [&'static str] {
+        match of_project {
+            true => &["Copilot CLI reads a project's hooks only with `--trust-folder`"],
+            false => &[],
+        }
+    }
 }

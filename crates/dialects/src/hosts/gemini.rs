@@ -18,7 +18,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
     ProgramVersion, UnreadableCall,
 };
 
@@ -102,5 +102,18 @@ impl Host for GeminiHost {
 
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
+    }
+
+    fn off_switches(&self) -> &'static [OffSwitch] {
+        &[OffSwitch { file: "settings.json", keys: &["hooksConfig", "enabled"], off: false }]
+    }
+
+    fn cautions(&self, of_project: bool) -> &'static [&'static str] {
+        match of_project {
+            true => {
+                &["with `--skip-trust`, Gemini CLI runs no hooks of a project and says nothing"]
+            }
+            false => &[],
+        }
     }
 }

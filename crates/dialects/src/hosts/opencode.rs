@@ -107,4 +107,16 @@ impl Host for OpencodeHost {
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
     }
+
+    fn is_own_file(&self, _file: &HostFile, text: &str) -> bool {
+        settings::is_ours(text)
+    }
+
+    fn load_check(&self, file: &HostFile) -> Option<String> {
+        Some(settings::load_check(&file.text))
+    }
+
+    fn cautions(&self, _of_project: bool) -> &'static [&'static str] {
+        &["`opencode --pure` and OPENCODE_PURE run without plugins, so without your hooks"]
+    }
 }

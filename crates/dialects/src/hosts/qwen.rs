@@ -18,7 +18,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Decision, EventName};
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
+    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
     ProgramVersion, UnreadableCall,
 };
 
@@ -103,5 +103,9 @@ impl Host for QwenHost {
 
     fn offline(&self) -> &'static OfflineRun {
         &offline::RUN
+    }
+
+    fn off_switches(&self) -> &'static [OffSwitch] {
+        &[OffSwitch { file: "settings.json", keys: &["disableAllHooks"], off: true }]
     }
 }

@@ -97,6 +97,7 @@ pub(super) fn entries(
 /// then exits with 2, and its message is the reason.
 pub(super) fn command(program: &str, host: &str, known: &Capability, seconds: u64) -> String {
     let closed = if known.native == "tool:pre_execute" { " || exit 2" } else { "" };
+    let program = own_call::for_shell(program);
     format!("{program} hook {host} --deadline {seconds}{closed}")
 }
 

@@ -39,7 +39,7 @@ pub(super) fn findings(
 
 /// How to make the agent call us.
 pub(super) fn how_to_connect(host: &dyn Host) -> String {
-    format!("paste the settings of {}", host.page())
+    format!("run `hookwright connect {}`", host.name())
 }
 
 fn of_version(agent: &InstalledAgent, version: &Result<ProgramVersion, VersionUnknown>) -> Finding {

@@ -6,7 +6,7 @@ use hookwright_events::EventName;
 
 use super::capabilities::ALL;
 use crate::hosts::limits::LEAST_PATIENCE;
-use crate::hosts::{HostAgent, HostFile};
+use crate::hosts::{FileShare, FolderVariable, HostAgent, HostFile};
 use crate::{Location, own_call};
 
 /// Cline. Its hooks are programs, so `check` looks at the lines of one.
@@ -29,23 +29,39 @@ pub(super) fn calls_in(files: &[ForeignFile<'_>]) -> Vec<(EventName, Matcher)> {
         let name = file.file.path.file_name()?.to_str()?;
         let known = ALL.iter().find(|known| known.event == name)?;
         let source = file.text.as_ref().ok()?;
-        let is_call = |line: &str| {
-            let line = line.trim().trim_start_matches("exec ");
-            let line =
-                line.strip_prefix("reply=$(").map_or(line, |line| line.trim_end_matches(')'));
-            own_call::is_command("cline", line)
-        };
-        let calls = source.text.lines().any(is_call);
+        let calls = source.text.lines().any(|line| start_of_call(line).is_some());
         EventName::resolve(known.native).filter(|_| calls)
     });
     called.map(|name| (name, Matcher::All)).collect()
+}
+
+/// What comes before the call in a line that calls us.
+fn start_of_call(line: &str) -> Option<&'static str> {
+    let line = line.trim();
+    let (start, call) = match (line.strip_prefix("exec "), line.strip_prefix("reply=$(")) {
+        (Some(call), _) => ("exec ", call),
+        (None, Some(call)) => ("reply=$(", call.trim_end_matches(')')),
+        (None, None) => ("", line),
+    };
+    own_call::is_command("cline", call).then_some(start)
+}
+
+/// Whether a program is what we would write, for whatever path of ours and whatever deadline.
+pub(super) fn is_ours(file: &HostFile, text: &str) -> bool {
+    let lines = |text: &'_ str| {
+        let line = |line: &str| start_of_call(line).map_or(line.to_owned(), |it| format!("{it}us"));
+        text.lines().map(line).collect::<Vec<_>>()
+    };
+    lines(&file.text) == lines(text)
 }
 
 /// A program for each event. Before a tool call, a missing or crashed program blocks: Cline runs the
 /// tool unless it reads `cancel`.
 pub(super) fn to_install(program: &str) -> Vec<HostFile> {
     let seconds = LEAST_PATIENCE.as_secs();
-    let file = |path: &'static str, event: &str| {
+    let program = own_call::for_shell(program);
+    let file = |path: &'static str, project_path: &'static str| {
+        let event = path.rsplit('/').next().unwrap_or_default();
         let call = format!("{program} hook cline --deadline {seconds}");
         let text = match event {
             "PreToolUse" => format!(
@@ -55,13 +71,14 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
             ),
             _ => format!("#!/bin/sh\nexec {call}\n"),
         };
-        HostFile { path, text, is_program: true }
+        let moved_by = Some(FolderVariable { name: "CLINE_DIR", replaces: ".cline" });
+        HostFile { path, project_path, moved_by, text, is_program: true, share: FileShare::Own }
     };
     vec![
-        file(".cline/hooks/TaskStart", "TaskStart"),
-        file(".cline/hooks/PreToolUse", "PreToolUse"),
-        file(".cline/hooks/PostToolUse", "PostToolUse"),
-        file(".cline/hooks/TaskComplete", "TaskComplete"),
-        file(".cline/hooks/SessionShutdown", "SessionShutdown"),
+        file(".cline/hooks/TaskStart", ".clinerules/hooks/TaskStart"),
+        file(".cline/hooks/PreToolUse", ".clinerules/hooks/PreToolUse"),
+        file(".cline/hooks/PostToolUse", ".clinerules/hooks/PostToolUse"),
+        file(".cline/hooks/TaskComplete", ".clinerules/hooks/TaskComplete"),
+        file(".cline/hooks/SessionShutdown", ".clinerules/hooks/SessionShutdown"),
     ]
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::capabilities::{ALL, SESSION_END_PATIENCE};
 use crate::hosts::limits::INSTALLED_TIMEOUT_SECONDS;
 use crate::hosts::settings_calls::{self, HooksMap, project_and_user};
-use crate::hosts::{Host, HostAgent, HostFile};
+use crate::hosts::{FileShare, Host, HostAgent, HostFile};
 
 /// Codex.
 pub(super) const AGENTS: &[HostAgent] = &[HostAgent {
@@ -33,5 +33,7 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
         let command = settings_calls::command(program, "codex", known, seconds);
         json!([{ "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
     });
-    vec![HostFile::json(".codex/hooks.json", &json!({ "hooks": hooks }))]
+    let file = HostFile::settings(".codex/hooks.json", &json!({ "hooks": hooks }));
+    let share = FileShare::Settings { hooks_key: Some("hooks"), is_strict: true };
+    vec![HostFile { share, ..file.moved_by("CODEX_HOME", ".codex") }]
 }

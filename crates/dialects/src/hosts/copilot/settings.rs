@@ -8,10 +8,10 @@ use hookwright_events::EventName;
 use serde_json::json;
 
 use super::capabilities::ALL;
-use crate::Location;
 use crate::hosts::limits::INSTALLED_TIMEOUT_SECONDS;
 use crate::hosts::settings_calls::{self, HooksMap};
 use crate::hosts::{Host, HostAgent, HostFile};
+use crate::{Location, own_call};
 
 /// The file that the documentation tells users to write. Copilot reads every file of the folder; for
 /// `check` this one counts.
@@ -38,9 +38,12 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
     let hooks = settings_calls::entries(ALL, |_| {
         let seconds = INSTALLED_TIMEOUT_SECONDS;
         // Copilot blocks by itself if a program is missing or crashes.
+        let program = own_call::for_shell(program);
         let command = format!("{program} hook copilot --deadline {seconds}");
         json!([{ "type": "command", "bash": command, "timeoutSec": seconds }])
     });
     let content = json!({ "version": 1, "hooks": hooks });
-    vec![HostFile::json(".copilot/hooks/hookwright.json", &content)]
+    let file = HostFile::settings(".copilot/hooks/hookwright.json", &content);
+    let project_path = ".github/hooks/hookwright.json";
+    vec![HostFile { project_path, ..file.moved_by("COPILOT_HOME", ".copilot") }]
 }

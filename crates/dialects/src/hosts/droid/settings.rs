@@ -8,7 +8,7 @@ use serde_json::json;
 use super::capabilities::ALL;
 use crate::hosts::limits::INSTALLED_TIMEOUT_SECONDS;
 use crate::hosts::settings_calls::{self, HooksMap, project_and_user};
-use crate::hosts::{Host, HostAgent, HostFile};
+use crate::hosts::{FileShare, Host, HostAgent, HostFile};
 
 /// Droid.
 pub(super) const AGENTS: &[HostAgent] = &[HostAgent {
@@ -31,5 +31,7 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
         json!([{ "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
     });
     // The bare map: under a key `hooks`, Droid reads it without a message and runs nothing.
-    vec![HostFile::json(".factory/hooks.json", &json!(hooks))]
+    let file = HostFile::settings(".factory/hooks.json", &json!(hooks));
+    let share = FileShare::Settings { hooks_key: None, is_strict: false };
+    vec![HostFile { share, ..file.moved_by("FACTORY_HOME_OVERRIDE", "") }]
 }

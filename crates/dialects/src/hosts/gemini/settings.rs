@@ -37,5 +37,8 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
         // Gemini CLI counts milliseconds.
         json!([{ "hooks": [{ "type": "command", "command": command, "timeout": seconds * 1000 }] }])
     });
-    vec![HostFile::json(".gemini/settings.json", &json!({ "hooks": hooks }))]
+    vec![
+        HostFile::settings(".gemini/settings.json", &json!({ "hooks": hooks }))
+            .moved_by("GEMINI_CLI_HOME", ""),
+    ]
 }

@@ -31,5 +31,8 @@ pub(super) fn to_install(program: &str) -> Vec<HostFile> {
         // Qwen Code counts milliseconds.
         json!([{ "hooks": [{ "type": "command", "command": command, "timeout": seconds * 1000 }] }])
     });
-    vec![HostFile::json(".qwen/settings.json", &json!({ "hooks": hooks }))]
+    vec![
+        HostFile::settings(".qwen/settings.json", &json!({ "hooks": hooks }))
+            .moved_by("QWEN_HOME", ".qwen"),
+    ]
 }
