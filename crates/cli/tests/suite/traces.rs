@@ -109,6 +109,45 @@ fn what_no_hook_hears_is_not_recorded() {
     assert_eq!(sessions(&sandbox), Vec::<Value>::new());
 }
 
+/// The system calls of one call of Codex, with the paths of their files.
+fn system_calls(sandbox: &Sandbox, command: &str) -> Vec<String> {
+    let mut event = shell_call("s", command);
+    event["cwd"] = json!(sandbox.path("."));
+    fs::write(sandbox.path("../event"), event.to_string()).unwrap();
+    let hook = sandbox.command(&["hook", "codex"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-o"]).arg(sandbox.path("../calls"));
+    strace.arg(hook.get_program()).args(hook.get_args()).env_clear();
+    strace.envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    strace.current_dir(sandbox.path(".")).stdin(fs::File::open(sandbox.path("../event")).unwrap());
+    let traced = strace.output().expect("strace is installed");
+    assert!(traced.status.code().is_some(), "{traced:?}");
+    let calls = fs::read_to_string(sandbox.path("../calls")).unwrap();
+    calls.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_call_costs_one_write_to_its_trace_and_nothing_if_no_hook_hears_it() {
+    let hooks = "hooks: {tool:pre_execute:bash: [{command: 'true'}]}";
+    let sandbox = trusted(hooks);
+    codex(&sandbox, "s", "ls");
+    let calls = system_calls(&sandbox, "pwd");
+    let name = |call: &String| {
+        let (_, rest) = call.split_once(' ').unwrap();
+        rest.trim_start().split('(').next().unwrap().to_owned()
+    };
+    let of_trace = calls.iter().filter(|call| call.contains("/hookwright/traces"));
+    // A build with checks asks whether a descriptor is open before it closes it.
+    let of_trace: Vec<String> = of_trace.map(name).filter(|name| name != "fcntl").collect();
+    assert_eq!(of_trace, ["openat", "statx", "write", "close"], "{calls:#?}");
+    for never in ["fsync", "fdatasync", "store.sqlite3"] {
+        assert!(!calls.iter().any(|call| call.contains(never)), "{never}");
+    }
+    let other = trusted("hooks: {session:start: [{command: 'true'}]}");
+    let calls = system_calls(&other, "pwd");
+    assert!(!calls.iter().any(|call| call.contains("/traces")), "{calls:#?}");
+}
+
 #[test]
 fn a_block_without_any_hook_is_recorded_with_its_reason() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'true'}]}");

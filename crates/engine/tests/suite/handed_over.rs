@@ -57,6 +57,8 @@ hooks:
         "{handed:?}"
     );
     assert!(!host.exists("before") && !host.exists("after"), "nothing was started here");
+    // All of them belong to one firing of the engine that handed them over.
+    assert!(handed.iter().all(|one| one.firing == 1), "{handed:?}");
     for one in &handed {
         assert!(host.engine.take_over(sent(one)).await.is_some());
     }

@@ -18,6 +18,7 @@ mod git;
 mod handed_over;
 mod hook_set;
 mod many;
+mod observers;
 mod past;
 mod ports;
 mod program;

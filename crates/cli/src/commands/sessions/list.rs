@@ -16,7 +16,8 @@ use crate::text::{count, visible};
 /// and the iterations that ended, when it began, how long it took, and the git branch it began on.
 /// A session that has not ended but whose process is gone is `cut off`; `hookwright resume`
 /// continues it. Sessions that hooks have started are part of another session, and are listed with
-/// `--children`.
+/// `--children`. Sessions of other agents in which your hooks ran have the agent's name, like
+/// `codex:0f3a5c7e9b1d`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only sessions whose names begin with this
