@@ -19,7 +19,7 @@ use hookwright_engine::template::CommandWarningKind as OfVariable;
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;
-use crate::user_folders::UserFolders;
+use crate::user_folders::{SECRETS_NAME, UserFolders};
 
 /// The names of a project's file.
 pub(crate) const PROJECT_NAMES: [&str; 3] =
@@ -47,9 +47,6 @@ pub(crate) const PROTECTED_ENDINGS: &[&str] = &[
     ".src/forge/hooks.json",
     ".mcp.json",
 ];
-
-/// The name of the user's secrets, beside that file.
-pub(crate) const SECRETS_NAME: &str = "secrets.env";
 
 /// Where the configuration comes from. Every command that reads hooks takes these.
 #[derive(Debug, clap::Args)]

@@ -44,12 +44,12 @@ pub(crate) use self::probing::{ProbeFailure, ProbingFailure};
 pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
-pub(crate) use self::store_settings::{SettingsFault, StoreSettingsFailure};
 pub(crate) use self::task::TaskFailure;
 pub(crate) use self::testing::{TestFailure, TreeError};
 pub(crate) use self::warning::{cut_folder, warning_advice, warning_json};
 pub(crate) use self::work::WorkFailure;
 use crate::exit_code;
+use crate::store_settings::StoreSettingsFailure;
 use crate::trust::TrustError;
 use crate::unasked::{self, Asker, Unasked};
 

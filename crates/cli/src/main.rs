@@ -14,6 +14,7 @@
 //! | [`user_folders`] | where the user's hooks, trust and sessions are stored |
 //! | [`system_user`] | the user in the system's list of users |
 //! | [`state`] | opens the store of sessions |
+//! | [`absence`] | what a session does while its database is away |
 //! | [`store_settings`] | which store the user has |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`person_check`] | refuses what only a person may do, if an agent does it |
@@ -32,6 +33,7 @@
 //! | [`error`] | heading, place, help and exit code of every error |
 //! | [`exit_code`] | every exit code with its meaning |
 
+mod absence;
 mod approvals;
 mod built_in_driver;
 mod chain_above;

@@ -37,7 +37,7 @@ use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
-use crate::{built_in_driver, project, state, tasks};
+use crate::{absence, built_in_driver, project, state, tasks};
 
 /// The requested run, found and checked.
 pub(crate) struct Prepared {
@@ -114,7 +114,7 @@ impl ProjectRunner {
 
     /// Opens the user's store, and makes sure that it may use the project's name.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let store = state::store()?;
+        let store = absence::store_of_session()?;
         self.bind_name(&store)?;
         Ok(store)
     }

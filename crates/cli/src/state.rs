@@ -3,7 +3,7 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use hookwright_pipeline::desk::SocketDesks;
 use hookwright_pipeline::trace::{StoreWithTraces, TraceFolder};
@@ -15,6 +15,9 @@ use crate::screen::Screen;
 use crate::store_settings;
 use crate::text::visible;
 use crate::user_folders::UserFolders;
+
+/// The notice that the variable is ignored is shown once.
+static IS_IGNORED: Once = Once::new();
 
 /// Opens the user's store.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
@@ -55,7 +58,7 @@ pub(crate) fn traces() -> Result<TraceFolder, Failure> {
 
 /// Creates the state folder if the store is elsewhere: keys and sockets are in it all the same. A
 /// store in the folder creates it itself.
-fn make_folder(location: &StoreLocation) -> Result<(), Failure> {
+pub(crate) fn make_folder(location: &StoreLocation) -> Result<(), Failure> {
     if let StoreLocation::Folder(_) = location {
         return Ok(());
     }
@@ -71,7 +74,16 @@ pub(crate) fn desks() -> Result<SocketDesks, Failure> {
 
 /// The location of the user's store.
 pub(crate) fn location() -> Result<StoreLocation, Failure> {
-    store_settings::location()
+    let chosen = store_settings::chosen().map_err(Failure::StoreSettings)?;
+    if chosen.ignores_variable {
+        IS_IGNORED.call_once(|| {
+            Screen.talk("note: HOOKWRIGHT_STORE is ignored inside a session or a hook\n");
+        });
+    }
+    match chosen.location {
+        Some(location) => Ok(location),
+        None => Ok(StoreLocation::Folder(folder()?)),
+    }
 }
 
 /// Reports what the store has lost, if this is the first command that notices.

@@ -8,21 +8,17 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
 
 use hookwright_config::tree::{Mark, Node, Raw, parse};
 use hookwright_config::{SourceFile, read_secrets};
 use hookwright_engine::nearest;
 use hookwright_engine::variables::STORE_VARIABLE;
 use hookwright_pipeline::caller::Caller;
-use hookwright_store::{Password, PostgresAccess, StoreLocation};
+use hookwright_store::{LocationError, Password, PostgresAccess, StoreLocation};
 
-use crate::config_files::SECRETS_NAME;
-use crate::error::{Failure, SettingsFault, StoreSettingsFailure};
-use crate::screen::Screen;
-use crate::state;
-use crate::user_folders::UserFolders;
+use crate::user_folders::{SECRETS_NAME, UserFolders};
 
 /// The file's name, in the configuration folder of this program.
 const NAME: &str = "store.yaml";
@@ -34,9 +30,6 @@ pub(crate) const KEYS: &[&str] = &["store", "password_file", "allow_plain", "roo
 /// of certificates have 300 KB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The notice that the variable is ignored is shown once.
-static NOTICE: Once = Once::new();
-
 static IGNORES_VARIABLE: AtomicBool = AtomicBool::new(false);
 
 /// Ignores the variable from now on: an agent's settings may have set it.
@@ -44,35 +37,83 @@ pub(crate) fn ignore_variable() {
     IGNORES_VARIABLE.store(true, Ordering::Relaxed);
 }
 
-/// Which store this user has.
-pub(crate) fn location() -> Result<StoreLocation, Failure> {
+/// The store that the user has chosen.
+#[derive(Debug)]
+pub(crate) struct ChosenStore {
+    /// `None` if there is no setting.
+    pub(crate) location: Option<StoreLocation>,
+    /// Whether the variable is set and was ignored.
+    pub(crate) ignores_variable: bool,
+}
+
+/// A fault of `store.yaml` or of the variable.
+#[derive(Debug)]
+pub(crate) struct StoreSettingsFailure {
+    pub(crate) place: String,
+    pub(crate) fault: SettingsFault,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+pub(crate) enum SettingsFault {
+    /// There is no such file.
+    Missing,
+    /// The file cannot be read.
+    Unreadable { cause: std::io::Error },
+    /// A folder, a pipe or a device.
+    NotAFile,
+    /// A file that is too large for what it should have.
+    TooLarge { bytes_max: u64 },
+    /// The text is not YAML.
+    NotYaml,
+    /// Another kind of value was expected.
+    Expected(&'static str),
+    /// An unknown key.
+    UnknownKey { key: String, nearest: Option<&'static str> },
+    /// The text is not the location of a store.
+    Location(LocationError),
+    /// A file that the settings name.
+    File { file: String, fault: Box<SettingsFault> },
+    /// A password that others can read.
+    OthersCanRead { file: String, mode: u32 },
+    /// A file without one line of text.
+    NoPassword { file: String },
+    /// `secrets.env` has faults.
+    Secrets,
+}
+
+impl StoreSettingsFailure {
+    fn at(place: &str, fault: SettingsFault) -> Self {
+        Self { place: place.to_owned(), fault }
+    }
+}
+
+/// Which store the user has chosen.
+pub(crate) fn chosen() -> Result<ChosenStore, StoreSettingsFailure> {
     let file = UserFolders::current().config().map(|folder| folder.join("hookwright").join(NAME));
     let settings = match &file {
-        Some(path) => StoreSettings::read(path).map_err(Failure::StoreSettings)?,
+        Some(path) => StoreSettings::read(path)?,
         None => StoreSettings::default(),
     };
     let of_variable = std::env::var_os(STORE_VARIABLE).filter(|value| !value.is_empty());
-    let text = match of_variable {
-        Some(_) if is_ignored() => {
-            NOTICE.call_once(|| {
-                let why = "is ignored inside a session or a hook";
-                Screen.talk(&format!("note: {STORE_VARIABLE} {why}\n"));
-            });
-            settings.store.clone()
-        }
+    let ignores_variable = of_variable.is_some() && is_ignored();
+    let text = match of_variable.filter(|_| !ignores_variable) {
         Some(value) => Some(Located {
             value: value.to_string_lossy().into_owned(),
             place: STORE_VARIABLE.to_owned(),
         }),
         None => settings.store.clone(),
     };
-    let Some(text) = text else { return Ok(StoreLocation::Folder(state::folder()?)) };
-    let fault = |fault| Failure::StoreSettings(StoreSettingsFailure::at(&text.place, fault));
-    let mut location = text.value.parse().map_err(|error| fault(SettingsFault::Location(error)))?;
+    let Some(Located { value, place }) = text else {
+        return Ok(ChosenStore { location: None, ignores_variable });
+    };
+    let mut location = value
+        .parse()
+        .map_err(|error| StoreSettingsFailure::at(&place, SettingsFault::Location(error)))?;
     if let StoreLocation::Postgres(access) = &mut location {
-        settings.complete(access).map_err(Failure::StoreSettings)?;
+        settings.complete(access)?;
     }
-    Ok(location)
+    Ok(ChosenStore { location: Some(location), ignores_variable })
 }
 
 /// Whether the variable comes from an agent or a hook, which inherit it only if they set it

@@ -12,6 +12,9 @@ use std::sync::OnceLock;
 use crate::start_environment::CommandStarter;
 use crate::system_user::SystemUser;
 
+/// The name of the user's secrets, in the configuration folder of this program.
+pub(crate) const SECRETS_NAME: &str = "secrets.env";
+
 static DECIDED: OnceLock<UserFolders> = OnceLock::new();
 
 /// The user's folders.

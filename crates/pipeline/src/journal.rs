@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::{Journal, Promise};
@@ -26,6 +26,7 @@ use crate::session_issues::IssueLog;
 
 /// Writes a session's run events.
 pub struct SessionJournal {
+    this: Weak<Self>,
     store: Arc<dyn Store>,
     key: JournalKey,
     session_id: String,
@@ -64,7 +65,7 @@ impl SessionJournal {
         last: u64,
         version: Option<u64>,
         record: SessionRecord,
-    ) -> Self {
+    ) -> Arc<Self> {
         let key = JournalKey { project: record.project().to_owned(), session: record.name.clone() };
         let session_id = record.id.clone();
         let state = JournalState {
@@ -78,7 +79,10 @@ impl SessionJournal {
             last_beside: 0,
         };
         let state = Mutex::new(state);
-        Self { store, key, session_id, fence, secrets, state }
+        Arc::new_cyclic(|this| {
+            let this = Weak::clone(this);
+            Self { this, store, key, session_id, fence, secrets, state }
+        })
     }
 
     /// See [`crate::session_id`].
@@ -260,6 +264,26 @@ impl SessionJournal {
         value.to_string()
     }
 
+    /// Writes on another thread if the store is remote: timeouts and output of hooks and agents go on
+    /// while it is away. A local store is faster than another thread.
+    fn call<'a>(
+        &'a self,
+        events: &'a [RunEvent],
+        write: fn(&Self, &[RunEvent]) -> Result<(), StoreError>,
+    ) -> Promise<'a, io::Result<()>> {
+        match self.this.upgrade().filter(|_| self.store.is_remote()) {
+            Some(this) => {
+                let events = events.to_vec();
+                let writing = tokio::task::spawn_blocking(move || write(&this, &events));
+                Box::pin(async move { writing.await?.map_err(io::Error::other) })
+            }
+            None => {
+                let written = write(self, events).map_err(io::Error::other);
+                Box::pin(std::future::ready(written))
+            }
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -359,13 +383,11 @@ impl Journal for SessionJournal {
     }
 
     fn record_all<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
-        let written = self.write(events).map_err(io::Error::other);
-        Box::pin(std::future::ready(written))
+        self.call(events, Self::write)
     }
 
     fn record_with_next<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
-        let put_off = self.write_with_next(events).map_err(io::Error::other);
-        Box::pin(std::future::ready(put_off))
+        self.call(events, Self::write_with_next)
     }
 
     fn keeps_memory(&self) -> bool {
@@ -381,11 +403,15 @@ mod tests {
     use super::*;
     use crate::lease;
 
-    fn journal(store: &Arc<dyn Store>) -> SessionJournal {
+    fn journal(store: &Arc<dyn Store>) -> Arc<SessionJournal> {
+        journal_hiding(store, Secrets::default())
+    }
+
+    fn journal_hiding(store: &Arc<dyn Store>, secrets: Secrets) -> Arc<SessionJournal> {
         let fence = lease::take(&**store, "s").expect("it is free");
         let record =
             SessionRecord { name: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
-        SessionJournal::new(Arc::clone(store), fence, Secrets::default(), 0, None, record)
+        SessionJournal::new(Arc::clone(store), fence, secrets, 0, None, record)
     }
 
     fn noted(note: &str) -> RunEvent {
@@ -415,8 +441,8 @@ mod tests {
     #[test]
     fn an_entry_is_the_same_text_with_and_without_secrets_to_hide() {
         let store = || -> Arc<dyn Store> { Arc::new(SqliteStore::in_memory().expect("memory")) };
-        let (without, mut with) = (journal(&store()), journal(&store()));
-        with.secrets = Secrets::new(vec![("TOKEN".to_owned(), "not-in-any-of-these".to_owned())]);
+        let secrets = Secrets::new(vec![("TOKEN".to_owned(), "not-in-any-of-these".to_owned())]);
+        let (without, with) = (journal(&store()), journal_hiding(&store(), secrets));
         for line in [
             r#"{"version":1,"firing":7,"at":"now","session":"s","kind":"fired","event":"iteration:start","subject":null,"key":"k","data":{"b":1.50,"a":[{}, "é\u0001"]}}"#,
             r#"{"version":1,"firing":7,"at":"now","session":"s","kind":"hook_spawned","hook":"h","child":"c","pipeline":"p"}"#,

@@ -86,8 +86,7 @@ impl PromptedSession {
             version,
             record,
         );
-        let recorder =
-            Recorder { session, journal: Arc::new(journal), observers: Vec::new(), clock };
+        let recorder = Recorder { session, journal, observers: Vec::new(), clock };
         Self {
             store,
             fence,

@@ -170,6 +170,10 @@ fn no_row() -> StoreError {
 }
 
 impl Store for PostgresStore {
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         limits::check_commit(commit)?;
         write::check(commit)?;

@@ -10,6 +10,12 @@ use crate::{
 /// Storage of sessions, their journals, waits and tasks. The crate's documentation has the
 /// promises.
 pub trait Store: Send + Sync {
+    /// Whether calls go over a network, and may take as long as that is down. A caller whose thread
+    /// has to stay free then makes them on another one.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Makes all changes or none. Returns once they are as safe as the durability requires.
     ///
     /// After [`StoreError::Fenced`], [`StoreError::JournalConflict`],

@@ -86,6 +86,10 @@ impl WatchedStore {
 }
 
 impl Store for WatchedStore {
+    fn is_remote(&self) -> bool {
+        self.behind.is_remote()
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         (self.before_commit)(commit)?;
         self.behind.commit(commit)

@@ -1,54 +1,11 @@
 //! What is wrong with the settings of the store. No message shows an address or a password.
 
-use std::io;
-
 use hookwright_store::{AddressError, LocationError};
 
 use super::{Message, did_you_mean, quoted, without_number};
-use crate::store_settings::KEYS;
-
-/// A fault of `store.yaml` or of the variable `HOOKWRIGHT_STORE`.
-#[derive(Debug)]
-pub(crate) struct StoreSettingsFailure {
-    place: String,
-    fault: SettingsFault,
-}
-
-/// What is wrong.
-#[derive(Debug)]
-pub(crate) enum SettingsFault {
-    /// There is no such file.
-    Missing,
-    /// The file cannot be read.
-    Unreadable { cause: io::Error },
-    /// A folder, a pipe or a device.
-    NotAFile,
-    /// A file that is too large for what it should have.
-    TooLarge { bytes_max: u64 },
-    /// The text is not YAML.
-    NotYaml,
-    /// Another kind of value was expected.
-    Expected(&'static str),
-    /// An unknown key.
-    UnknownKey { key: String, nearest: Option<&'static str> },
-    /// The text is no store's location.
-    Location(LocationError),
-    /// A file that the settings name.
-    File { file: String, fault: Box<SettingsFault> },
-    /// A password that others can read.
-    OthersCanRead { file: String, mode: u32 },
-    /// A file without one line of text.
-    NoPassword { file: String },
-    /// `secrets.env` has faults.
-    Secrets,
-}
+use crate::store_settings::{KEYS, SettingsFault, StoreSettingsFailure};
 
 impl StoreSettingsFailure {
-    /// A fault at a place in a file, or of a variable.
-    pub(crate) fn at(place: &str, fault: SettingsFault) -> Self {
-        Self { place: place.to_owned(), fault }
-    }
-
     pub(super) fn message(&self) -> Message {
         let (heading, help) = self.fault.words();
         Message { heading, place: Some(self.place.clone()), help }

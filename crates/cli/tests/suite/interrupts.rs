@@ -45,15 +45,12 @@ impl Started {
 
     /// Waits until this text is on standard output.
     pub(crate) fn wait_for_words(&mut self, words: &str) {
-        let mut heard = Vec::new();
-        let output = self.0.as_mut().unwrap().stdout.as_mut().unwrap();
-        for byte in std::io::Read::bytes(output) {
-            heard.push(byte.unwrap());
-            if heard.ends_with(words.as_bytes()) {
-                return;
-            }
-        }
-        panic!("never said: {words}\n{}", String::from_utf8_lossy(&heard));
+        read_until(self.0.as_mut().unwrap().stdout.as_mut().unwrap(), words);
+    }
+
+    /// Waits until this text is on standard error.
+    pub(crate) fn wait_for_talk(&mut self, words: &str) {
+        read_until(self.0.as_mut().unwrap().stderr.as_mut().unwrap(), words);
     }
 
     /// Kills it like the kernel when memory is short, so that it cannot clean up.
@@ -84,6 +81,17 @@ impl Drop for Started {
         let _ = child.kill();
         let _ = child.wait();
     }
+}
+
+fn read_until(output: &mut impl std::io::Read, words: &str) {
+    let mut heard = Vec::new();
+    for byte in output.bytes() {
+        heard.push(byte.unwrap());
+        if heard.ends_with(words.as_bytes()) {
+            return;
+        }
+    }
+    panic!("never said: {words}\n{}", String::from_utf8_lossy(&heard));
 }
 
 pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Started {

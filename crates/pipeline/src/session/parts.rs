@@ -139,14 +139,14 @@ impl Session {
             ),
             false => (around.secrets.clone(), around.environment.clone()),
         };
-        let journal = Arc::new(SessionJournal::new(
+        let journal = SessionJournal::new(
             Arc::clone(&around.store),
             parts.fence,
             secrets.clone(),
             history.last,
             version,
             record,
-        ));
+        );
         let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
         let memory = Arc::new(memory);
         let (inputs, agent_dir, lineage) = match parts.started {

@@ -183,6 +183,10 @@ impl TracedSession {
 }
 
 impl Store for StoreWithTraces {
+    fn is_remote(&self) -> bool {
+        self.behind.as_ref().is_some_and(|store| store.is_remote())
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         self.behind()?.commit(commit)
     }

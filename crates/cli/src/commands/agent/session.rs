@@ -25,7 +25,7 @@ use hookwright_store::{Fence, Filter, JournalKey, Kind, Record, Store, records};
 
 use super::output::AgentOutput;
 use crate::error::{AgentFailure, Failure, SessionFailure};
-use crate::{project, runner, session_choice, state};
+use crate::{absence, project, runner, session_choice, state};
 
 /// Sessions that are looked at to find the newest of the agent.
 const LOOKED_AT_MAX: usize = 1_000;
@@ -60,7 +60,7 @@ impl OpenSession {
         secrets: &Secrets,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
-        let store = state::store()?;
+        let store = absence::store_of_session()?;
         let project = project::bound(root, &store)?;
         let found = match wanted {
             WantedSession::New => return Self::new(store, root, project, secrets, clock),
