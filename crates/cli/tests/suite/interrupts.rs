@@ -83,7 +83,7 @@ impl Drop for Started {
     }
 }
 
-fn read_until(output: &mut impl std::io::Read, words: &str) {
+fn read_until(output: impl std::io::Read, words: &str) {
     let mut heard = Vec::new();
     for byte in output.bytes() {
         heard.push(byte.unwrap());
