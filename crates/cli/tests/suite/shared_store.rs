@@ -309,8 +309,7 @@ fn a_session_waits_for_a_database_that_is_away_and_says_so() {
     until("the agent runs", || agent.has_run());
     relay.close();
     write(&sandbox, "go", "");
-    session
-        .wait_for_words("the store is unreachable; the session waits for it, at most 15 minutes");
+    session.wait_for_talk("the store is unreachable; the session waits for it, at most 15 minutes");
     relay.open();
     let ran = session.ran();
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
