@@ -40,6 +40,8 @@ pub(crate) enum AgentFailure {
     NoneToContinue,
     /// Another machine runs the session.
     RunsElsewhere { name: String, pid: u32, host: String },
+    /// The session began in another checkout of the project.
+    OtherCheckout { name: String, root: String },
 }
 
 impl From<AgentFailure> for Failure {
@@ -119,6 +121,11 @@ impl AgentFailure {
                 "this project has no session of the agent to continue".to_owned(),
                 None,
                 "begin one: leave out `--continue`".to_owned(),
+            ),
+            AgentFailure::OtherCheckout { name, root } => (
+                format!("the session `{name}` began in another checkout of this project"),
+                Some(root.clone()),
+                format!("continue it there: `hookwright agent --resume {name} --cwd DIR`"),
             ),
             AgentFailure::RunsElsewhere { name, pid, host } => (
                 format!("process {pid} on {host} is running session `{name}`"),

@@ -10,6 +10,7 @@ use hookwright_model_server::{ModelBehaviour, ModelScript, ModelServer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::projects::{git, repository};
 use crate::support::{Ran, Sandbox};
 
 /// A wait that takes longer hangs.
@@ -383,6 +384,29 @@ fn the_newest_session_is_continued_and_without_one_that_is_said() {
     let unknown = bench.agent(&["--resume", "no-such", "-p", "go"]);
     assert_eq!(unknown.code, 1);
     assert!(unknown.stderr.contains("no-such"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_session_is_continued_only_in_the_checkout_in_which_it_began() {
+    const NAMED: &str = "project: shop\n";
+    let bench = AgentBench::with_hooks(&[text("one"), text("two")], NAMED);
+    let here = bench.sandbox.path(".");
+    repository(&here, "the shop", Some("https://git.example.org/acme/shop.git"));
+    assert_eq!(bench.agent(&["-p", "old"]).code, 0);
+    let name = bench.session()["name"].as_str().unwrap().to_owned();
+    git(&here, &["worktree", "add", "--quiet", "../tree", "HEAD"]);
+    bench.sandbox.run(&["trust", "--yes", "--cwd", "../tree"]);
+    let refused = bench.agent(&["--resume", &name, "-p", "go on", "--cwd", "../tree"]);
+    let here = here.canonicalize().unwrap();
+    let expected = format!(
+        "error: the session `{name}` began in another checkout of this project\n --> {}\nhelp: \
+         continue it there: `hookwright agent --resume {name} --cwd DIR`\n",
+        here.display()
+    );
+    assert_eq!((refused.code, refused.stderr.as_str()), (1, expected.as_str()));
+    let none = bench.agent(&["--continue", "-p", "go on", "--cwd", "../tree"]);
+    assert!(none.stderr.contains("no session of the agent to continue"), "{}", none.stderr);
+    assert_eq!(bench.agent(&["--continue", "-p", "go on"]).code, 0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::support::{Ran, Sandbox};
 const NAMED: &str = "project: shop\n";
 
 /// Runs git, without the user's settings.
-fn git(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
     let output = Command::new("git")
         .args(identity)
@@ -29,7 +29,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// Makes a repository of a folder, with this history and this remote.
-fn repository(folder: &Path, history: &str, remote: Option<&str>) {
+pub(crate) fn repository(folder: &Path, history: &str, remote: Option<&str>) {
     git(folder, &["init", "--quiet"]);
     fs::write(folder.join("history.txt"), history).expect("written");
     git(folder, &["add", "."]);

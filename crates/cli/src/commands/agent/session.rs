@@ -65,7 +65,7 @@ impl OpenSession {
         let found = match wanted {
             WantedSession::New => return Self::new(store, root, project, secrets, clock),
             WantedSession::Named(text) => session_choice::in_project(&*store, &project, text)?,
-            WantedSession::Newest => newest(&*store, &project)?,
+            WantedSession::Newest => newest(&*store, &project, root)?,
         };
         let name = found.key.name;
         // From here on this process holds the lease, so the stored state does not change.
@@ -80,6 +80,11 @@ impl OpenSession {
             _ if record.command != AGENT_COMMAND => {
                 Some(AgentFailure::OtherSession { name: name.clone() }.into())
             }
+            // The conversation is about the files of the checkout in which it began.
+            _ if !is_of_checkout(&mut record, &project, root) => {
+                let (name, root) = (name.clone(), record.workspace.clone());
+                Some(AgentFailure::OtherCheckout { name, root }.into())
+            }
             _ => None,
         };
         if let Some(refused) = refused {
@@ -88,7 +93,6 @@ impl OpenSession {
         }
         let journal = JournalKey { project, session: name.clone() };
         let mut history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
-        record.set_project(journal.project);
         record.name = name;
         record.iterations = history.iterations();
         record.hooks.clone_from(&history.hooks);
@@ -171,13 +175,21 @@ impl OpenSession {
     }
 }
 
-/// The newest session of the agent in this project.
-fn newest(store: &dyn Store, project: &str) -> Result<Record, Failure> {
+/// Whether a session of this project began in this checkout of it.
+fn is_of_checkout(record: &mut SessionRecord, project: &str, root: &Path) -> bool {
+    record.set_project(project.to_owned());
+    record.workspace == root.to_string_lossy()
+}
+
+/// The newest session of the agent in this checkout of the project.
+fn newest(store: &dyn Store, project: &str, root: &Path) -> Result<Record, Failure> {
     let filter = Filter { project: Some(project.to_owned()), ..Filter::newest(LOOKED_AT_MAX) };
     for record in records(store, Kind::Session, filter).take(LOOKED_AT_MAX) {
         let record = record.map_err(Failure::Store)?;
-        let of_agent = serde_json::from_str::<SessionRecord>(&record.value);
-        if of_agent.is_ok_and(|session| session.command == AGENT_COMMAND) {
+        let parsed = serde_json::from_str::<SessionRecord>(&record.value);
+        if parsed.is_ok_and(|mut session| {
+            session.command == AGENT_COMMAND && is_of_checkout(&mut session, project, root)
+        }) {
             return Ok(record);
         }
     }

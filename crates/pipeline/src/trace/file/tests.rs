@@ -122,7 +122,8 @@ fn traces_of_a_project_with_a_name_are_shown_under_the_name() {
     let found = of(&store, "shop").expect("it is there");
     assert_eq!(found.project, "shop");
     assert!(store.get(Kind::Session, &found).expect("read").is_some());
-    assert_eq!(store.last(&JournalKey { project: "shop".into(), session: found.name }), Ok(1));
+    let journal = JournalKey { project: "shop".into(), session: found.name };
+    assert!(store.last(&journal).expect("read") > 0);
     assert_eq!(of(&store, "/p"), None);
     let other = StoreWithTraces::new(None, folder).naming("/other".into(), "shop".into());
     assert_eq!((of(&other, "shop"), of(&other, "/p").is_some()), (None, true));
