@@ -314,7 +314,14 @@ impl<'a> Calls<'a> {
     /// The body of the last request.
     fn last_request(&mut self) -> Vec<u8> {
         let Some(session) = &self.session else { return b"{}".to_vec() };
-        let requests = session.server.requests();
+        // The server notes the time of a request before the request itself.
+        let requests = loop {
+            let requests = session.server.requests();
+            if !requests.is_empty() {
+                break requests;
+            }
+            thread::yield_now();
+        };
         session.server.forget_requests();
         requests.last().unwrap().body.to_string().into_bytes()
     }
