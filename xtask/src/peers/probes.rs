@@ -18,7 +18,7 @@ const PAGE: &str = "docs/probed.md";
 /// Claude Code needs a newer Node than many machines have.
 const NODE: &str = "node@22";
 
-/// Probes the named agents, or all, and writes the page if all were probed.
+/// Probes the named agents, or all, and writes the page.
 pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
     let hosts: Vec<&'static dyn Host> = match only {
         [] => hosts::all().to_vec(),
@@ -38,35 +38,45 @@ pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
             program.name,
         )?;
     }
-    let mut reports = BTreeMap::new();
+    let results = target.join("peers/probes");
+    fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let mut failed = Vec::new();
     for host in &hosts {
         let report = report(*host, &folder, &target.join("debug/hookwright"))?;
         let is_good = report["failed"] == false && report["connected"] == true;
         let mark = if is_good { "ok    " } else { "FAILED" };
-        eprintln!(
-            "{mark}  {:<58}  {} s",
-            format!(
-                "{} {}: every deny holds",
-                host.name(),
-                report["agent_version"].as_str().unwrap_or("?")
-            ),
-            report["seconds"]
-        );
+        let version = report["agent_version"].as_str().unwrap_or("?");
+        let rule = format!("{} {version}: every deny holds", host.name());
+        eprintln!("{mark}  {rule:<58}  {} s", report["seconds"]);
         if !is_good {
             eprintln!("{}", serde_json::to_string_pretty(&report).unwrap_or_default());
             failed.push(host.name());
         }
-        reports.insert(host.name(), report);
+        let file = results.join(format!("{}.json", host.name()));
+        fs::write(&file, report.to_string())
+            .map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    if only.is_empty() {
-        fs::write(PAGE, page(&hosts, &reports)).map_err(|error| format!("{PAGE}: {error}"))?;
-        eprintln!("written: {PAGE}");
-    }
+    write_page(&results)?;
     match failed.is_empty() {
         true => Ok(()),
         false => Err(format!("failed: {}", failed.join(", "))),
     }
+}
+
+/// Writes the page from the last result of every agent, if there is one of each.
+fn write_page(results: &Path) -> Result<(), String> {
+    let mut reports = BTreeMap::new();
+    for host in hosts::all() {
+        let text = fs::read(results.join(format!("{}.json", host.name())));
+        let Some(report) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) else {
+            eprintln!("not written: {PAGE}, for which {} was never probed here", host.name());
+            return Ok(());
+        };
+        reports.insert(host.name(), report);
+    }
+    fs::write(PAGE, page(hosts::all(), &reports)).map_err(|error| format!("{PAGE}: {error}"))?;
+    eprintln!("written: {PAGE}");
+    Ok(())
 }
 
 /// The version to probe: the measured one, or the newest whose hooks were recorded.

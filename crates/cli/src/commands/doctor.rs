@@ -1,9 +1,11 @@
 //! `hookwright doctor`: whether hooks hold inside the agents of this machine.
 
 mod agent;
+mod codex_trust;
 mod finding;
 mod own_program;
 mod project;
+mod settings;
 
 use std::ffi::OsStr;
 use std::io;

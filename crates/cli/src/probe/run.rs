@@ -150,12 +150,12 @@ impl AgentRun {
     pub(super) fn last_words(&self, plan: &RunPlan) -> String {
         let lines: Vec<&str> = self.output.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(OUTPUT_LINES_SHOWN)..];
-        let home = if plan.is_users { "your settings" } else { "clean home" };
+        let home = if plan.is_users { "with your settings" } else { "in a clean home" };
         let marks: Vec<&str> = plan.checks.iter().map(|check| check.what()).collect();
         let how = self.not_ended.as_deref().unwrap_or("it ended by itself");
         let what = if marks.len() == 1 { marks[0] } else { "most checks" };
         format!(
-            "the run in the {home} ({what}; {how}; the model was asked {} times; {} events) said last:\n  {}",
+            "the run {home} ({what}; {how}; the model was asked {} times; {} events) said last:\n  {}",
             self.asked.len(),
             self.events.len(),
             last.join("\n  ")

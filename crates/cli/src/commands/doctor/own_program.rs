@@ -8,6 +8,7 @@ use hookwright_process::find_program;
 
 use super::finding::Finding;
 use crate::text::visible_path;
+use crate::user_folders::UserFolders;
 
 /// This program.
 #[derive(Debug)]
@@ -42,6 +43,37 @@ impl OwnProgram {
                 format!("`hookwright` is not in PATH; this one is {own}"),
                 "add its folder to PATH, to type the commands that messages name",
             ),
+        }
+    }
+}
+
+/// What a program that settings name is.
+pub(super) enum NamedProgram {
+    /// This one.
+    Same,
+    /// Another one, at this path.
+    Other(PathBuf),
+    /// There is none.
+    Missing,
+    /// Its path depends on variables.
+    Unknown,
+}
+
+impl OwnProgram {
+    /// What the program that settings name is.
+    pub(super) fn compared(&self, name: &str) -> NamedProgram {
+        let expanded = name.strip_prefix("~/").or(name.strip_prefix("$HOME/"));
+        let home = UserFolders::current().home.clone();
+        let name = match (expanded, home) {
+            (Some(below), Some(home)) => home.join(below).into_os_string(),
+            _ if name.contains('$') || name.starts_with('~') => return NamedProgram::Unknown,
+            _ => name.into(),
+        };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        match find_program(OsStr::new(&name), &path, Path::new("/")) {
+            None => NamedProgram::Missing,
+            Some(found) if self.is(&found) => NamedProgram::Same,
+            Some(found) => NamedProgram::Other(found),
         }
     }
 }
