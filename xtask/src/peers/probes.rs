@@ -148,9 +148,11 @@ fn page(hosts: &[&'static dyn Host], reports: &BTreeMap<&str, Value>) -> String 
         }
     }
     let names: Vec<&str> = hosts.iter().map(|host| host.display_name()).collect();
-    let versions =
-        hosts.iter().map(|host| reports[host.name()]["agent_version"].as_str().unwrap_or("?"));
-    let versions: Vec<&str> = versions.collect();
+    // On a busy machine a program may take too long to print it; it was installed by it.
+    let printed =
+        |host: &dyn Host| reports[host.name()]["agent_version"].as_str().map(str::to_owned);
+    let versions = hosts.iter().map(|host| printed(*host).unwrap_or_else(|| wanted(*host)));
+    let versions: Vec<String> = versions.collect();
     let _ = writeln!(page, "| | {} |", names.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
     let _ = writeln!(page, "| version | {} |", versions.join(" | "));
