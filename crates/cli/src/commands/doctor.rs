@@ -1,7 +1,7 @@
 //! `hookwright doctor`: whether hooks hold inside the agents of this machine.
 
 mod agent;
-mod codex_trust;
+mod entry_trust;
 mod finding;
 mod own_program;
 mod project;

@@ -12,7 +12,7 @@ use hookwright_engine::hook::Layer;
 use hookwright_events::EventName;
 
 use super::agent::how_to_connect;
-use super::codex_trust;
+use super::entry_trust;
 use super::finding::{Finding, Standing};
 use super::own_program::{NamedProgram, OwnProgram};
 use crate::config_files::process_environment;
@@ -263,7 +263,7 @@ impl Settings {
             return Vec::new();
         }
         let ours = self.files.iter().filter(|file| file.of_user && file.calls_us());
-        ours.flat_map(|file| codex_trust::findings(self.host, file)).collect()
+        ours.flat_map(|file| entry_trust::findings(self.host, file)).collect()
     }
 }
 
