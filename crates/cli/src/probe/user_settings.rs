@@ -61,7 +61,7 @@ impl UserSettings {
     fn add(&mut self, host: &dyn Host, path: &Path) -> Result<(), ProbeFailure> {
         let Some(text) = text_of(path)? else { return Ok(()) };
         let faulty = |cause: String| ProbeFailure::Settings { path: path.to_owned(), cause };
-        let keys = switch_keys(host);
+        let keys = switch_keys(host, path);
         let entries = hosts::own_entries(host, path, &text);
         let entries = entries.map_err(|fault| faulty(crate::error::advice(&fault).heading))?;
         self.calls_us |= !entries.is_empty();
@@ -73,6 +73,7 @@ impl UserSettings {
                 fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
             self.files.push(SettingsFile { path: below.clone(), text, is_program });
         }
+        self.add_switches(host, path, &below)?;
         let config = path.with_file_name(CODEX_CONFIG);
         if host.name() == "codex"
             && let Some(text) = text_of(&config)?
@@ -89,10 +90,36 @@ impl UserSettings {
     }
 }
 
-/// The keys at the top of a host's settings that can keep hooks from running.
-fn switch_keys(host: &dyn Host) -> Vec<&'static str> {
-    let _ = host;
-    Vec::new()
+impl UserSettings {
+    /// Adds switches that are in files beside these settings. Those of the system are there anyway.
+    fn add_switches(
+        &mut self,
+        host: &dyn Host,
+        settings: &Path,
+        below: &str,
+    ) -> Result<(), ProbeFailure> {
+        for switch in host.off_switches() {
+            let path = switch.path(settings);
+            if path == settings || Path::new(switch.file).is_absolute() {
+                continue;
+            }
+            let (Some(text), Some(key)) = (text_of(&path)?, switch.keys.first()) else { continue };
+            let whole: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            if let Some(value) = whole.get(*key) {
+                let file = Path::new(below).with_file_name(switch.file);
+                let text = serde_json::json!({ *key: value }).to_string();
+                let path = file.to_string_lossy().into_owned();
+                self.files.push(SettingsFile { path, text, is_program: false });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys at the top of this file that can keep hooks from running.
+fn switch_keys(host: &dyn Host, path: &Path) -> Vec<&'static str> {
+    let here = host.off_switches().iter().filter(|switch| switch.path(path) == path);
+    here.filter_map(|switch| switch.keys.first().copied()).collect()
 }
 
 /// Where the same file is in a home without variables that move it.

@@ -177,6 +177,18 @@ fn settings_without_the_event_before_a_tool_are_an_open_guard_and_others_a_note(
 }
 
 #[test]
+fn a_switch_of_the_agent_that_turns_hooks_off_is_an_open_guard() {
+    let off = |text: &str| text.replacen('{', "{\"disableAllHooks\": true,", 1);
+    assert_open("claude", off, &["switches hooks off", "disableAllHooks"]);
+    let off = |text: &str| text.replacen('{', "{\"hooksConfig\": {\"enabled\": false},", 1);
+    assert_open("gemini", off, &["switches hooks off", "hooksConfig"]);
+    let droid = connected("droid", str::to_owned);
+    let droid = droid.file("../.factory/settings.json", "{\"hooksDisabled\": true}");
+    let ran = droid.run(&["doctor", "droid"]);
+    assert!(line(&ran, "  open  switch").contains("hooksDisabled"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_generated_file_that_is_not_ours_any_more_is_an_open_guard() {
     let expected = ["is not what this version generates"];
     assert_open("opencode", |text| text.replace("throw new Error", "console.log"), &expected);

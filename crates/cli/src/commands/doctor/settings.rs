@@ -61,6 +61,7 @@ impl Settings {
     /// What is wrong with them.
     pub(super) fn findings(&self, own: &OwnProgram) -> Vec<Finding> {
         let mut all = self.faults();
+        all.extend(self.switched_off());
         let entries: Vec<&OwnEntry> = self.entries().map(|(_, entry)| entry).collect();
         if entries.is_empty() {
             all.extend(self.not_ours());
@@ -93,6 +94,25 @@ impl Settings {
         self.files
             .iter()
             .flat_map(|file| file.read.iter().flatten().map(move |entry| (file, entry)))
+    }
+
+    /// Settings with which the host runs no hooks.
+    fn switched_off(&self) -> Vec<Finding> {
+        let mut all: Vec<Finding> = Vec::new();
+        for file in &self.files {
+            for switch in self.host.off_switches() {
+                let path = switch.path(&file.path);
+                let Some(Ok(text)) = text_of(&path) else { continue };
+                let written = switch.written();
+                let said = format!("`{written}` in {} switches hooks off", visible_path(&path));
+                let help = format!("remove `{written}` from {}", visible_path(&path));
+                let finding = Finding::open("switch", said, help);
+                if switch.is_off_in(&text) && !all.contains(&finding) {
+                    all.push(finding);
+                }
+            }
+        }
+        all
     }
 
     fn faults(&self) -> Vec<Finding> {
