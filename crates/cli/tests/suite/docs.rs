@@ -324,6 +324,7 @@ fn commands_page() -> String {
         "project confirm",
         "fire",
         "hook",
+        "doctor",
         "explain",
         "test",
         "check",
