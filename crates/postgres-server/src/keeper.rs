@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The process, and its folder.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct Keeper {
     pub(crate) folder: PathBuf,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Not waited for: it ends after this process, which is how it notices the end.
+    _process: Child,
 }
 
 impl Keeper {
@@ -32,7 +34,7 @@ impl Keeper {
         let mut child = command.spawn().expect("tests need `setsid`, of the package `util-linux`");
         let commands = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
-        Self { folder, commands, answers }
+        Self { folder, commands, answers, _process: child }
     }
 
     /// Sends a command and waits until it is done. `false` if it has failed.

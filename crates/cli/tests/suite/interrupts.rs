@@ -83,10 +83,12 @@ impl Drop for Started {
     }
 }
 
-fn read_until(output: impl std::io::Read, words: &str) {
+/// Reads byte by byte, so that what comes behind the words is left for the next call.
+fn read_until(mut output: impl std::io::Read, words: &str) {
     let mut heard = Vec::new();
-    for byte in output.bytes() {
-        heard.push(byte.unwrap());
+    let mut byte = [0];
+    while output.read(&mut byte).unwrap() > 0 {
+        heard.extend(byte);
         if heard.ends_with(words.as_bytes()) {
             return;
         }

@@ -180,7 +180,6 @@ fn bytes_of(text: &String) -> SqlValue {
     SqlValue::Bytes(bytes_of_some(text))
 }
 
-#[expect(clippy::ptr_arg, reason = "a function of the items of a list of texts")]
 fn bytes_of_some(text: &String) -> Option<Vec<u8>> {
     Some(text.as_bytes().to_vec())
 }
