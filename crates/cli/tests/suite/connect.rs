@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use hookwright_dialects::hosts;
 use serde_json::{Value, json};
 
+use crate::docs::blocks;
 use crate::support::{Ran, Sandbox};
 
 /// What `codex app-server` answers: its hooks from the file, and their trust from its configuration.
@@ -439,4 +440,28 @@ fn file_with(sandbox: &Sandbox, event: &Value) -> std::path::PathBuf {
 /// The settings of the one agent that the tests of this folder connect.
 fn qwen_settings(sandbox: &Sandbox) -> std::path::PathBuf {
     Path::new(&sandbox.path("../.qwen/settings.json")).to_owned()
+}
+
+#[test]
+fn the_three_lines_of_the_first_page_connect_and_trust_and_are_understood() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/hosts.md");
+    let page = fs::read_to_string(page).unwrap();
+    let lines = blocks(&page, "sh")[0].lines();
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix("hookwright ").unwrap()).collect();
+    let [connect, trust, probe] = lines[..] else { panic!("three lines, not {lines:?}") };
+    let sandbox = with_agents(&["claude", "gemini"])
+        .file("hookwright.yaml", "hooks:\n  tool:pre_execute:bash:\n    - command: exit 2\n");
+    for line in [connect, trust] {
+        let words: Vec<&str> = line.split(' ').chain(["--yes"]).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!(ran.code, 0, "{line}: {}{}", ran.stdout, ran.stderr);
+    }
+    for (file, call) in [(".claude", "hook claude"), (".gemini", "hook gemini")] {
+        let settings = fs::read_to_string(sandbox.path("..").join(file).join("settings.json"));
+        assert!(settings.unwrap().contains(call), "{file}");
+    }
+    // A probe needs the real agent, which is not here. It says so; the words are understood.
+    let ran = sandbox.run(&probe.split(' ').collect::<Vec<_>>());
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("not installed"), "{}{}", ran.stdout, ran.stderr);
 }

@@ -302,8 +302,9 @@ fn variables_page() -> String {
 fn commands_page() -> String {
     let sandbox = Sandbox::new();
     let mut page = String::from("# Commands\n\nThe output of `--help`, and the exit codes.\n");
-    for command in [
+    let commands = [
         "run",
+        "agent",
         "resume",
         "status",
         "stop",
@@ -330,6 +331,7 @@ fn commands_page() -> String {
         "check",
         "list",
         "connect",
+        "doctor",
         "trust",
         "events",
         "import",
@@ -337,9 +339,20 @@ fn commands_page() -> String {
         "template",
         "config set-auto-commit",
         "config set-auto-push",
+        "store init",
+        "store check",
+        "store upgrade",
+        "store move",
         "schema",
         "completions",
-    ] {
+    ];
+    let listed = sandbox.run(&["help"]).stdout;
+    let listed = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    for (name, _) in listed.filter(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase())) {
+        let is_here = |command: &str| command.split(' ').next() == Some(name);
+        assert!(name.is_empty() || name == "help" || commands.into_iter().any(is_here), "{name}");
+    }
+    for command in commands {
         let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let help = sandbox.run(&words).stdout;
         let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
