@@ -337,7 +337,8 @@ fn unknown_keys_are_faults_and_old_keys_are_reported_with_their_successor() {
     assert_eq!(
         faults("hoks: {}\n"),
         ["hookwright.yaml:1:1: unknown key `hoks`, expected one of: version, hooks, \
-          disable_global_hooks, callback, trace, permissions, mcp_servers, agent, model (near: hooks)"]
+          disable_global_hooks, callback, trace, permissions, mcp_servers, agent, model, \
+          project (near: hooks)"]
     );
     assert_eq!(
         faults("completion: plateau\ndefaults: {}\n"),

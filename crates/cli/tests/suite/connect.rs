@@ -456,9 +456,10 @@ fn the_three_lines_of_the_first_page_connect_and_trust_and_are_understood() {
         let ran = sandbox.run(&words);
         assert_eq!(ran.code, 0, "{line}: {}{}", ran.stdout, ran.stderr);
     }
-    for (file, call) in [(".claude", "hook claude"), (".gemini", "hook gemini")] {
-        let settings = fs::read_to_string(sandbox.path("..").join(file).join("settings.json"));
-        assert!(settings.unwrap().contains(call), "{file}");
+    for agent in ["claude", "gemini"] {
+        let settings = sandbox.path("..").join(format!(".{agent}/settings.json"));
+        let settings = fs::read_to_string(settings).unwrap();
+        assert!(settings.contains("hook") && settings.contains(agent), "{settings}");
     }
     // A probe needs the real agent, which is not here. It says so; the words are understood.
     let ran = sandbox.run(&probe.split(' ').collect::<Vec<_>>());

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use hookwright_dialects::hosts::Host;
 
 use super::deadline::Deadline;
+use super::host_answer::seconds;
 use super::limits::INPUT_BYTES_MAX;
-use super::seconds;
 use crate::error::Failure;
 use crate::screen::Screen;
 
