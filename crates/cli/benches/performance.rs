@@ -44,7 +44,10 @@ const ROUNDS: usize = 600;
 fn installed() -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hookwright-installed");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+        std::fs::create_dir_all(&folder).unwrap();
+        // `connect` writes no program of another name into settings.
+        let program = folder.join("hookwright");
         let _ = std::fs::remove_file(&program);
         let built = Path::new(env!("CARGO_BIN_EXE_hookwright"));
         let copied = Command::new("cp").args([built, &program]).status();
@@ -239,15 +242,11 @@ fn connecting(home: &Path, rounds: usize) {
     let text = format!("{{\n  // mine\n  \"history\": [\n{}\n  ]\n}}\n", history.join(",\n"));
     let path = std::env::join_paths([programs, "/usr/bin".into(), "/bin".into()]).unwrap();
     let run = |program: &Path, arguments: &[&str]| {
-        let status = Command::new(program)
-            .args(arguments)
-            .current_dir(&home)
-            .env_clear()
-            .envs([("HOME", home.as_os_str()), ("PATH", &path)])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(status.unwrap().success());
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&home).env_clear().stdout(Stdio::null());
+        command.envs([("HOME", home.as_os_str()), ("PATH", &path)]);
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
     };
     for (what, text) in [("5 MB", text.as_str()), ("a few lines", "{\n  \"theme\": \"dark\"\n}\n")]
     {

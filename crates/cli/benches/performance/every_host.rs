@@ -63,7 +63,7 @@ pub(super) fn calls_of_every_host(home: &Path, rounds: usize) {
             ),
         ] {
             std::fs::write(folder.join("hookwright.yaml"), hooks).unwrap();
-            call.fed(installed(), &["trust", "--yes"]);
+            call.trusts_its_hooks();
             let floor = || match has_guard {
                 true => {
                     call.fed(Path::new("true"), &[]);
@@ -88,6 +88,15 @@ fn event(host: &str, case: &str, folder: &Path) -> String {
 }
 
 impl HostCallBench<'_> {
+    /// A person trusts the hook file, outside of the agent.
+    fn trusts_its_hooks(&self) {
+        let mut trust = Command::new(installed());
+        trust.args(["trust", "--yes"]).current_dir(self.folder);
+        trust.env_clear().envs(base_environment()).env("HOME", self.home);
+        let output = trust.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Runs a program with the event as its input.
     fn fed(&self, program: &Path, arguments: &[&str]) {
         let number = self.calls.get() + 1;
