@@ -2,7 +2,7 @@
 //!
 //! The agents run these hooks themselves, so no command but `import` reads such a file. The files
 //! share one shape, a map from events to lists of groups with commands. What differs is a row of
-//! [`FORMATS`]: the names of the files, the unit of timeouts, and whether the events and the JSON of
+//! `FORMATS`: the names of the files, the unit of timeouts, and whether the events and the JSON of
 //! the hooks are those of Claude Code. A hook that speaks Claude Code's JSON keeps that dialect; any
 //! other becomes native, and its comment says what its author has to change.
 
