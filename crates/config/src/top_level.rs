@@ -129,7 +129,7 @@ fn read_key(
                 loaded.agent_settings.set_model(layer, name);
             }
         }
-        // Only checked: whoever needs the name asks for it (`project_name.rs`).
+        // Only checked here: `project_name.rs` returns the name.
         "project" => drop(project_name::read(value, notes)),
         // The other keys belong to the runner and the agent.
         _ => {}

@@ -171,7 +171,7 @@ pub trait Host: fmt::Debug + Sync {
     /// How its program works without its vendor.
     fn offline(&self) -> &'static OfflineRun;
 
-    /// Whether a file that nobody shares is one of ours, for whatever path of this program. `file`
+    /// Whether a file that only we use is one of ours, for whatever path of this program. `file`
     /// is what we would write now.
     fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
         file.text == text

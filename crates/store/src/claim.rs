@@ -46,7 +46,8 @@ pub struct ClaimLane<'a> {
     /// Claim from the lane only while this lease is as the claimer has found it.
     pub only_while: Option<LeaseState<'a>>,
     /// A prefix of lanes. A record that waits for the record `x` moves from this lane to
-    /// `PREFIXx/`, so that later claims need not look at it. Whoever makes `x` done moves it back.
+    /// `PREFIXx/`, so that later claims need not look at it. The commit that makes `x` done moves
+    /// it back.
     pub aside: Option<&'a str>,
 }
 

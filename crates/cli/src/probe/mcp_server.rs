@@ -54,7 +54,7 @@ fn answer(message: &Value) -> Option<Value> {
 
 fn called(arguments: &Value) -> Value {
     let path = Path::new(arguments["path"].as_str().unwrap_or_default());
-    // It makes new files only: whoever else calls it can change nothing.
+    // It makes new files only: another caller can change nothing.
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
     let (text, is_error) = match made {
         Ok(_) => ("made".to_owned(), false),

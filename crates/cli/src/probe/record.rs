@@ -1,7 +1,7 @@
 //! [`ProbeRecord`]: which program of a host was probed, when, and with what result.
 //!
 //! One small file for each host in the user's state folder. `hook` looks at the program once in a
-//! while, with one `stat`: after an update nobody has proven that the hooks still hold.
+//! while, with one `stat`: after an update it is not proven that the hooks still hold.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -109,7 +109,7 @@ fn the_agent_gets_an_empty_environment_and_none_of_the_users_credentials_servers
         let is_users = config.contains("hooks.state");
         assert_eq!(config.contains(&key), is_users, "{config}");
         let bypasses = read(run, "arguments").contains("--dangerously-bypass-hook-trust");
-        assert_eq!(bypasses, !is_users, "only a home that nobody has trusted");
+        assert_eq!(bypasses, !is_users, "only a home that no person has trusted");
         of_user += usize::from(is_users);
     }
     assert_eq!((runs.len(), of_user), (7, 1));

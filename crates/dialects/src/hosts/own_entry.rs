@@ -46,7 +46,7 @@ pub struct WrittenEntry {
     pub entry: Map<String, Value>,
 }
 
-/// The text that stands for our program in a generated file.
+/// The placeholder for our program in a generated file.
 const PROGRAM: &str = "/HOOKWRIGHT-PROGRAM/hookwright";
 
 /// A command in place of one that is not ours, so that the others keep their numbers.

@@ -106,7 +106,7 @@ impl SettingsFile {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The new content on its way. Whoever holds the lock owns it, so a process that was killed leaves
+    /// The new content on its way. The holder of the lock owns it, so a process that was killed leaves
     /// it to the next one. No agent reads a file of this name.
     fn draft(&self) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();

@@ -61,7 +61,7 @@ impl CallTrace {
         Self { target: None, events: Arc::default() }
     }
 
-    /// A call of a session. If the agent gives its session no id, its process stands for it.
+    /// A call of a session. If the agent gives its session no id, its process identifies it.
     pub(super) fn new(
         folder: TraceFolder,
         host: &'static dyn Host,

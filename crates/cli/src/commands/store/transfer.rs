@@ -45,7 +45,7 @@ pub(super) fn transfer(in_json: bool, screen: &Screen) -> Result<u8, Failure> {
 fn sessions(transfer: &Transfer<'_>, from: &SqliteStore) -> Result<Moved, Failure> {
     let mut moved = Moved::default();
     for key in transfer.keys(Kind::Session).map_err(Failure::Store)? {
-        // Held meanwhile, so that nobody resumes it.
+        // Held meanwhile, so that no other process resumes it.
         let fence = match lease::take(from, &lease::name_of(&key.project, &key.name)) {
             Ok(fence) => fence,
             Err(LeaseError::Runs { .. }) => {
