@@ -38,6 +38,7 @@ const STATIC_LIBRARY: &str = "libc.a";
 pub(crate) const ALL: &[Needed] = &[
     needed("bash", "bash", "bash"),
     needed("dash", "dash", "dash"),
+    Needed { brew: "libfaketime", ..needed("faketime", "faketime", "libfaketime") },
     needed("git", "git", "git"),
     needed("jq", "jq", "jq"),
     Needed { brew: "proctools", ..needed("kill", "procps", "util-linux") },

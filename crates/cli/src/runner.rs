@@ -258,10 +258,13 @@ impl ProjectRunner {
     pub(crate) fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
         let lease = lease::name_of(&self.project(), name.as_str());
         lease::take(store, &lease).map_err(|error| match error {
-            lease::LeaseError::Runs { holder } => Failure::Session(SessionFailure::Runs {
-                name: name.as_str().to_owned(),
-                pid: holder.pid,
-            }),
+            lease::LeaseError::Runs { holder } => {
+                let (name, pid) = (name.as_str().to_owned(), holder.pid);
+                Failure::Session(match holder.machine.is_this() {
+                    true => SessionFailure::Runs { name, pid },
+                    false => SessionFailure::Elsewhere { name, pid, host: holder.machine.host },
+                })
+            }
             lease::LeaseError::Store(error) => Failure::Store(error),
         })
     }

@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hookwright-model-server", &["hookwright-model-script"]),
+    ("hookwright-machine-lab", &[]),
     ("hookwright-postgres-server", &[]),
     (
         "hookwright-pipeline",
