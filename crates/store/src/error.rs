@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use crate::{Expected, JournalKey, Kind, RecordKey};
+use crate::{Expected, JournalKey, Kind, RecordKey, WorkerId};
 
 /// Why the store failed.
 ///
@@ -113,6 +113,11 @@ pub enum StoreError {
         /// The version that this program needs.
         needed: i64,
     },
+    /// Other workers have declared this one dead, because its beats did not arrive.
+    DeclaredDead {
+        /// This process.
+        worker: WorkerId,
+    },
     /// The store was removed or replaced while it was open; writes would be lost.
     Gone,
     /// Another read or write error.
@@ -164,6 +169,9 @@ impl StoreError {
             Self::NoSchema => format!("{store} is not initialised"),
             Self::Older { found, needed } => {
                 format!("{store} has version {found}, expected {needed}")
+            }
+            Self::DeclaredDead { .. } => {
+                format!("{store} got no sign of life from this process, which was declared dead")
             }
             Self::Gone => format!("{store} was removed or replaced while it was in use"),
             Self::Io { cause } => format!("{store} cannot be used: {cause}"),

@@ -1,5 +1,7 @@
 //! Leases: locks that one process at a time can hold.
 
+use crate::Life;
+
 /// How an attempt to take a lease ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Acquired {
@@ -19,4 +21,6 @@ pub struct Held {
     pub holder: String,
     /// The token that the lease was granted with.
     pub token: u64,
+    /// What the store knows of the holder: `None` if it does not know whether it runs.
+    pub life: Option<Life>,
 }

@@ -14,6 +14,8 @@
 //!   or delete the version. If another process was faster, the commit fails with what it found.
 //! - **One holder.** One process at a time holds a lease, and each grant has a higher token. A
 //!   commit with a [`Fence`] fails once another process got the lease, however late it comes.
+//! - **The dead are declared dead.** A store of several machines knows the [`Workers`] that hold
+//!   leases, and gives none of them away before the holder was declared dead or has left.
 //! - **Many processes.** Any number of them can use a [`SqliteStore`] at once. Writers take turns
 //!   and wait at most [`limits::BUSY_MAX`]; readers neither wait nor make others wait.
 //! - **Unreadable files stay unchanged.** A file that is damaged, truncated, of a newer version or
@@ -50,6 +52,7 @@ mod store;
 mod transfer;
 #[cfg(feature = "testing")]
 mod watched;
+mod workers;
 
 pub use claim::{ClaimLane, ClaimLease, ClaimRequest, ClaimedRecord, LeaseState};
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expect, Expected, Fence, Put};
@@ -81,3 +84,4 @@ pub use store::Store;
 pub use transfer::{Transfer, TransferOutcome};
 #[cfg(feature = "testing")]
 pub use watched::WatchedStore;
+pub use workers::{BeatReply, StoredWorker, WatchedWorker, WorkerId, WorkerIdError, Workers};

@@ -79,7 +79,8 @@ pub const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// long enough for the largest commit over a slow network.
 pub const CALL_MAX: Duration = Duration::from_secs(30);
 
-/// How long a change waits for others in the database. It is in `postgres/step_1.sql` too.
+/// How long a change waits for others in the database. It is in `postgres/step_1/calls.sql`
+/// too.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// How long a command waits for a database that goes away meanwhile: longer than its restart.
@@ -88,6 +89,26 @@ pub const COMMAND_AWAY_MAX: Duration = Duration::from_secs(15);
 /// How long a session waits for a database that is away, before it counts as cut off. A failover
 /// of a managed database takes a minute or two, maintenance some minutes.
 pub const SESSION_AWAY_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// How long a worker pauses after the answer to a beat. A thousand workers then send 200 beats a
+/// second, and 36 of them take 3 minutes.
+pub const BEAT: Duration = Duration::from_secs(5);
+
+/// Beats after which the call of a beat has failed. It is far shorter than the time after which a
+/// worker has to stop.
+pub const BEATS_PER_CALL_MAX: u32 = 4;
+
+/// The shortest limit of such a call, for tests with a shorter beat.
+pub const BEAT_CALL_MIN: Duration = Duration::from_secs(1);
+
+/// Workers that one worker watches: so many do not die at once unless nearly all do.
+pub const WATCHED_WORKERS_MAX: usize = 64;
+
+/// Workers in one page of a list.
+pub const WORKERS_PER_PAGE: usize = 1_000;
+
+/// Leases of one worker in a list: more than one machine can run sessions and complete tasks.
+pub const LEASES_LISTED_MAX: usize = 1_000;
 
 /// The first pause between two attempts to connect again.
 pub const RECONNECT_PAUSE_MIN: Duration = Duration::from_millis(50);

@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `address.rs`, `access.rs` | where it is and how to get in |
 //! | `connection.rs`, `failure.rs` | connecting, and what errors of the server mean |
-//! | `worker.rs`, `patience.rs` | the thread that makes the calls, and waits while the database is away |
-//! | `schema.rs`, `step_1.sql` | the tables and functions |
+//! | `connection_thread.rs`, `patience.rs` | the thread that makes the calls, and waits while the database is away |
+//! | `schema.rs`, `step_1/` | the tables and functions |
 //! | `read.rs`, `write.rs`, `statement.rs` | the statements |
+//! | `workers.rs` | the processes that run sessions, and which of them live |
 //!
 //! Each call is one statement in one message, without a transaction that is open between messages,
 //! without session settings and without prepared statements, so that it works behind a pooler in
@@ -15,15 +16,17 @@
 mod access;
 mod address;
 mod connection;
+mod connection_thread;
 mod failure;
 mod patience;
 mod read;
 mod schema;
 mod statement;
-mod worker;
+mod workers;
 mod write;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use access::{Password, PostgresAccess};
 pub use address::{AddressError, PostgresAddress};
@@ -31,60 +34,63 @@ pub use patience::{Listener, Patience, Reachability};
 pub use schema::SchemaChange;
 use tokio_postgres::Row;
 
+use self::connection_thread::ConnectionThread;
 use self::failure::CallFailure;
-use self::statement::Statement;
-use self::worker::Worker;
+use self::statement::{Statement, signed};
+use self::workers::PostgresWorkers;
 use self::write::{CallId, ClaimStep};
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
     JournalKey, Kind, LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
-    limits,
+    Workers, limits,
 };
 
 /// A store in a Postgres database.
 #[derive(Debug)]
 pub struct PostgresStore {
-    worker: Worker,
+    calls: ConnectionThread,
+    workers: Arc<PostgresWorkers>,
     patience: Patience,
     /// Drawn at random: by it, the server knows the calls of this value.
     client: [u8; 16],
     /// The number of the last call that changes something. The lock is held during such a call,
     /// because the server refuses a call with a lower number than the last.
     last_call: Mutex<u64>,
-    #[cfg(feature = "testing")]
-    plans: Mutex<Option<Vec<String>>>,
 }
 
 impl PostgresStore {
     /// Opens the store. It is not created: see [`PostgresStore::init`].
     pub fn open(access: &PostgresAccess) -> Result<Self, StoreError> {
         let patience = Patience::up_to(access.away_max);
-        let worker = Worker::start(access.clone(), patience.clone())?;
-        Ok(Self {
-            worker,
-            patience,
-            client: random_id(),
-            last_call: Mutex::new(0),
-            #[cfg(feature = "testing")]
-            plans: Mutex::new(None),
-        })
+        let calls = ConnectionThread::start(access.clone(), patience.clone())?;
+        let workers = Arc::new(PostgresWorkers::new(access.clone(), calls.clone()));
+        Ok(Self { calls, workers, patience, client: random_id(), last_call: Mutex::new(0) })
     }
 
     /// Creates the schema, or upgrades it to the version of this program.
     pub fn init(access: &PostgresAccess) -> Result<SchemaChange, StoreError> {
-        worker::once(access.clone(), async |client, access| {
+        Self::init_with_beat(access, limits::BEAT)
+    }
+
+    /// The same; if it creates the schema, workers send beats at this interval.
+    pub fn init_with_beat(
+        access: &PostgresAccess,
+        beat: Duration,
+    ) -> Result<SchemaChange, StoreError> {
+        let beat = signed(u64::try_from(beat.as_millis()).unwrap_or(u64::MAX)).max(1);
+        connection_thread::once(access.clone(), async move |client, access| {
             let found = match schema::version(client, access).await {
                 Ok(found) => found,
                 Err(CallFailure::Store(StoreError::NoSchema)) => 0,
                 Err(failure) => return Err(failure),
             };
-            schema::make(client, access, found).await
+            schema::make(client, access, found, beat).await
         })
     }
 
     /// The version of the schema, and the newest that this program supports.
     pub fn versions(access: &PostgresAccess) -> Result<(i64, i64), StoreError> {
-        worker::once(access.clone(), async |client, access| {
+        connection_thread::once(access.clone(), async |client, access| {
             Ok((schema::version(client, access).await?, schema::supported()))
         })
     }
@@ -98,33 +104,7 @@ impl PostgresStore {
     /// The plans of all statements that are sent during the calls of `reads`.
     #[cfg(feature = "testing")]
     pub fn plans(&self, reads: impl FnOnce(&Self)) -> Vec<String> {
-        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        *plans() = Some(Vec::new());
-        reads(self);
-        plans().take().unwrap_or_default()
-    }
-
-    #[cfg(feature = "testing")]
-    fn keep_plan(&self, statement: &Statement) {
-        if let Some(plans) = &mut *self.plans.lock().unwrap_or_else(PoisonError::into_inner) {
-            let rows = self.worker.call(statement.explained()).unwrap_or_default();
-            let lines = rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok());
-            plans.push(lines.collect::<Vec<_>>().join("\n"));
-        }
-    }
-
-    /// The rows of a query.
-    fn read<T>(
-        &self,
-        statement: Statement,
-        row: impl Fn(&Row) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
-        #[cfg(feature = "testing")]
-        self.keep_plan(&statement);
-        match self.worker.call(statement) {
-            Ok(rows) => rows.iter().map(row).collect(),
-            Err(failure) => Err(unexpected(failure)),
-        }
+        self.calls.plans(|| reads(self))
     }
 
     /// The row that a change returns.
@@ -137,7 +117,7 @@ impl PostgresStore {
         let mut last_call = self.last_call.lock().unwrap_or_else(PoisonError::into_inner);
         *last_call += 1;
         let call = CallId { client: &self.client, number: *last_call };
-        match self.worker.call(statement(call)) {
+        match self.calls.call(statement(call)) {
             Ok(rows) => row(rows.first().ok_or_else(no_row)?),
             Err(CallFailure::Refused(refusal)) => Err(refused(&refusal)),
             Err(failure) => Err(unexpected(failure)),
@@ -200,31 +180,31 @@ impl Store for PostgresStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.read(read::journal(journal, after, limit), read::entry)
+        self.calls.read(read::journal(journal, after, limit), read::entry)
     }
 
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
-        let found = self.read(read::last(journal), |row| read::number(row, 0))?;
+        let found = self.calls.read(read::last(journal), |row| read::number(row, 0))?;
         Ok(found.first().copied().unwrap_or_default())
     }
 
     fn changes(&self) -> Result<u64, StoreError> {
-        let found = self.read(read::changes(), |row| read::number(row, 0))?;
+        let found = self.calls.read(read::changes(), |row| read::number(row, 0))?;
         found.first().copied().ok_or_else(no_row)
     }
 
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
-        Ok(self.read(read::get(kind, key), read::record)?.pop())
+        Ok(self.calls.read(read::get(kind, key), read::record)?.pop())
     }
 
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
         limits::check_statuses(&filter.statuses)?;
-        self.read(read::list(kind, filter), read::record)
+        self.calls.read(read::list(kind, filter), read::record)
     }
 
     fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
         limits::check_statuses(&filter.statuses)?;
-        self.read(read::headings(kind, filter), read::heading)
+        self.calls.read(read::headings(kind, filter), read::heading)
     }
 
     fn queue(
@@ -233,26 +213,30 @@ impl Store for PostgresStore {
         from_rank: i64,
         limit: usize,
     ) -> Result<Vec<(i64, Record)>, StoreError> {
-        self.read(read::queue(lane, from_rank, limit), read::queued_record)
+        self.calls.read(read::queue(lane, from_rank, limit), read::queued_record)
     }
 
     fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
-        Ok(self.read(read::next_lane(behind), |row| read::text(row, 0))?.pop())
+        Ok(self.calls.read(read::next_lane(behind), |row| read::text(row, 0))?.pop())
     }
 
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
-        let found = self.read(read::queued(prefix), |row| read::number(row, 0))?;
+        let found = self.calls.read(read::queued(prefix), |row| read::number(row, 0))?;
         found.first().copied().ok_or_else(no_row)
     }
 
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError> {
         limits::check_claim(request)?;
         write::check_claim(request)?;
+        let worker = self.workers.own_id();
         loop {
             let step = self.write(
-                |call| write::claim(call, request),
+                |call| write::claim(call, request, worker),
                 |row| write::claimed(row, request),
-                |refusal| write::fenced(request.fence, refusal),
+                |refusal| match refusal.code.as_str() {
+                    failure::DECLARED_DEAD => write::refused_worker(worker, refusal),
+                    _ => write::fenced(request.fence, refusal),
+                },
             )?;
             match step {
                 ClaimStep::Claimed(claimed) => return Ok(Some(*claimed)),
@@ -271,22 +255,30 @@ impl Store for PostgresStore {
         limits::check_lease(lease, holder)?;
         let acquired = |row: &Row| {
             let token = read::number(row, 1)?;
-            match read::value(row, 0)? {
-                true => Ok(Acquired::Granted { token }),
-                false => Ok(Acquired::Held(Held { holder: read::text(row, 2)?, token })),
+            if read::value(row, 0)? {
+                return Ok(Acquired::Granted { token });
             }
+            let (holder, life) = (read::text(row, 2)?, read::life(row, 3)?);
+            Ok(Acquired::Held(Held { holder, token, life }))
         };
+        let worker = self.workers.own_id();
         self.write(
-            |call| write::acquire(call, lease, holder, instead_of),
+            |call| write::acquire(call, lease, holder, worker, instead_of),
             acquired,
-            |refusal| StoreError::Io { cause: refusal.detail.clone() },
+            |refusal| write::refused_worker(worker, refusal),
         )
     }
 
     fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
-        let held =
-            |row: &Row| Ok(Held { holder: read::text(row, 0)?, token: read::number(row, 1)? });
-        Ok(self.read(read::holder(lease), held)?.pop())
+        let held = |row: &Row| {
+            let (holder, token) = (read::text(row, 0)?, read::number(row, 1)?);
+            Ok(Held { holder, token, life: read::life(row, 2)? })
+        };
+        Ok(self.calls.read(read::holder(lease), held)?.pop())
+    }
+
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
+        Some(Arc::clone(&self.workers) as Arc<dyn Workers>)
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
@@ -306,7 +298,8 @@ impl Store for PostgresStore {
     fn reclaim(&self, _: Rewrite) -> Result<Reclaimed, StoreError> {
         let mut reclaimed = Reclaimed::default();
         loop {
-            let deleted = self.read(write::reclaim(), |row| read::value::<Option<i64>>(row, 0))?;
+            let deleted =
+                self.calls.read(write::reclaim(), |row| read::value::<Option<i64>>(row, 0))?;
             match deleted.first().copied().flatten() {
                 Some(deleted) => reclaimed.entries += deleted.unsigned_abs(),
                 None => return Ok(reclaimed),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
     JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, Rewrite, StoreError,
+    Workers,
 };
 
 /// Storage of sessions, their journals, waits and tasks. The crate's documentation has the
@@ -81,7 +82,8 @@ pub trait Store: Send + Sync {
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError>;
 
     /// Takes a lease: granted if it is free, or if `instead_of` is the current holder's token
-    /// because the caller has found that holder dead. Each grant has a new, higher token.
+    /// because the caller has found that holder dead. A store that has workers refuses that while
+    /// it believes the holder to live. Each grant has a new, higher token.
     fn acquire(
         &self,
         lease: &str,
@@ -94,6 +96,11 @@ pub trait Store: Send + Sync {
 
     /// The store's own judgement of who is alive. `None` if it knows nothing of processes.
     fn living(&self) -> Option<Arc<dyn Living>> {
+        None
+    }
+
+    /// The workers, for a store that several machines share.
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
         None
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
     JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, Rewrite, Store,
-    StoreError,
+    StoreError, Workers,
 };
 
 /// A test's function that runs before each commit; an error prevents the commit.
@@ -171,6 +171,10 @@ impl Store for WatchedStore {
 
     fn living(&self) -> Option<Arc<dyn Living>> {
         self.living.clone().or_else(|| self.behind.living())
+    }
+
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
+        self.behind.workers()
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {

@@ -84,6 +84,10 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         StoreError::NoDescriptors => "raise the limit on open files (`ulimit -n`)",
         StoreError::Full { .. } => "free disk space, then resume: `hookwright resume`",
         StoreError::Busy { .. } => "another hookwright is using it; try again",
+        StoreError::DeclaredDead { .. } => {
+            "check the network between this machine and the database, then resume the session: \
+             `hookwright resume`"
+        }
         StoreError::Gone => "restore the file; what was written since then is lost",
         StoreError::Fenced { .. } | StoreError::JournalConflict { .. } => {
             "another process has taken over the session; check `hookwright sessions list`"

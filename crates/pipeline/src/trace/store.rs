@@ -315,7 +315,7 @@ impl Store for StoreWithTraces {
         let session = self.session(&key);
         let session = session.filter(|it| lease::name_of(it.record.project(), name) == lease);
         let holder = session.and_then(|it| serde_json::to_string(&it.holder?).ok());
-        Ok(holder.map(|holder| Held { holder, token: 0 }))
+        Ok(holder.map(|holder| Held { holder, token: 0, life: None }))
     }
 
     fn living(&self) -> Option<Arc<dyn Living>> {

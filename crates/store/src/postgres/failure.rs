@@ -13,6 +13,8 @@ use crate::{StoreError, limits};
 pub(super) const FENCED: &str = "HW001";
 pub(super) const JOURNAL_CONFLICT: &str = "HW002";
 pub(super) const RECORD_CONFLICT: &str = "HW003";
+/// The worker that wants a lease was declared dead.
+pub(super) const DECLARED_DEAD: &str = "HW006";
 /// The schema has changed since its version was read.
 pub(super) const OTHER_VERSION: &str = "HW005";
 
@@ -96,7 +98,7 @@ fn of_server(access: &PostgresAccess, error: &DbError) -> CallFailure {
     let cause = || access.without_secrets(error.message());
     let detail = || error.detail().unwrap_or_default().to_owned();
     let store_error = match code {
-        FENCED | JOURNAL_CONFLICT | RECORD_CONFLICT | OTHER_VERSION => {
+        FENCED | JOURNAL_CONFLICT | RECORD_CONFLICT | DECLARED_DEAD | OTHER_VERSION => {
             return CallFailure::Refused(Refusal { code: code.to_owned(), detail: detail() });
         }
         // The server stops, starts, has too many clients, or the pooler has lost it.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
-use super::worker::pause;
+use super::connection_thread::pause;
 
 /// A change of whether the database can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

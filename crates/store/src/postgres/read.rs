@@ -5,7 +5,7 @@ use tokio_postgres::types::FromSql;
 
 use super::statement::{SqlValue, Statement, signed};
 use crate::{
-    Entry, Filter, Heading, JournalKey, Kind, LaneKey, Record, RecordKey, RecordPosition,
+    Entry, Filter, Heading, JournalKey, Kind, LaneKey, Life, Record, RecordKey, RecordPosition,
     StoreError, limits,
 };
 
@@ -236,8 +236,19 @@ pub(super) fn queued(prefix: LaneKey<'_>) -> Statement {
 }
 
 pub(super) fn holder(lease: &str) -> Statement {
-    Statement::new("SELECT l.holder, l.token FROM hookwright.leases AS l WHERE l.name = $1")
-        .bytes(lease)
+    Statement::new(
+        "SELECT l.holder, l.token, CASE WHEN l.worker IS NOT NULL THEN NOT EXISTS (
+            SELECT FROM hookwright.workers AS w WHERE w.id = l.worker AND w.died IS NULL
+        ) END
+        FROM hookwright.leases AS l WHERE l.name = $1",
+    )
+    .bytes(lease)
+}
+
+/// The column says whether the holder is gone; it is NULL if the holder is no worker.
+pub(super) fn life(row: &Row, column: usize) -> Result<Option<Life>, StoreError> {
+    let is_gone = value::<Option<bool>>(row, column)?;
+    Ok(is_gone.map(|is_gone| if is_gone { Life::Ended } else { Life::MayRun }))
 }
 
 /// The first bytes after all with this prefix; `None` if there are none.

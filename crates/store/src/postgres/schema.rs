@@ -13,9 +13,17 @@ pub(super) const SERVER_VERSION_MIN: u32 = 15;
 /// Any number that other programs do not use: initialising and upgrading hold this lock.
 const LOCK: i64 = 0x486b_5772;
 
-/// Each step changes the schema from the version that is its index to the next. Released steps
+/// Each step, in one or more files, changes the schema from the version that is its index to the next. Released steps
 /// never change.
-const STEPS: &[&str] = &[include_str!("step_1.sql")];
+const STEPS: &[&[&str]] = &[&[
+    include_str!("step_1/calls.sql"),
+    include_str!("step_1/journals.sql"),
+    include_str!("step_1/records.sql"),
+    include_str!("step_1/leases.sql"),
+    include_str!("step_1/workers.sql"),
+    include_str!("step_1/commit.sql"),
+    include_str!("step_1/claims.sql"),
+]];
 
 /// What [`PostgresStore::init`](super::PostgresStore::init) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +60,13 @@ pub(super) async fn check(client: &Client, access: &PostgresAccess) -> Result<()
     }
 }
 
-/// Makes the missing steps in one transaction. `from` is the version that was found.
+/// Makes the missing steps in one transaction. `from` is the version that was found. A new schema
+/// gets this beat, in milliseconds.
 pub(super) async fn make(
     client: &Client,
     access: &PostgresAccess,
     from: i64,
+    beat: i64,
 ) -> Result<SchemaChange, CallFailure> {
     let to = supported();
     if from > to {
@@ -85,7 +95,10 @@ pub(super) async fn make(
         END $$;",
         failure::OTHER_VERSION
     );
-    steps.iter().for_each(|step| text.push_str(step));
+    steps.iter().copied().flatten().for_each(|file| text.push_str(file));
+    if from == 0 {
+        text.push_str(&format!("UPDATE hookwright.settings SET beat_ms = {beat};"));
+    }
     text.push_str(&format!(
         "DELETE FROM hookwright.schema_version;
         INSERT INTO hookwright.schema_version (version) VALUES ({to});"

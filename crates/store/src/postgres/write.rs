@@ -2,12 +2,12 @@
 
 use tokio_postgres::Row;
 
-use super::failure::{FENCED, JOURNAL_CONFLICT, Refusal};
+use super::failure::{DECLARED_DEAD, FENCED, JOURNAL_CONFLICT, Refusal};
 use super::read;
 use super::statement::{SqlValue, Statement, signed};
 use crate::{
     ClaimLane, ClaimRequest, ClaimedRecord, Commit, Expected, Fence, Kind, Put, Queued, Record,
-    RecordKey, RecordPosition, StoreError, limits,
+    RecordKey, RecordPosition, StoreError, WorkerId, limits,
 };
 
 /// Who makes a change: the client's id and the number of its call.
@@ -98,11 +98,15 @@ fn bytes_list<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> SqlValue {
     SqlValue::BytesList(texts.map(|text| bytes(text?)).collect())
 }
 
-pub(super) fn claim(call: CallId<'_>, request: &ClaimRequest<'_>) -> Statement {
+pub(super) fn claim(
+    call: CallId<'_>,
+    request: &ClaimRequest<'_>,
+    worker: Option<WorkerId>,
+) -> Statement {
     let (lanes, lease) = (request.lanes.iter(), request.lease);
     let fence = request.fence;
     let token = |lane: &ClaimLane<'_>| lane.only_while?.token.map(signed);
-    function("claim", 19, call)
+    function("claim", 20, call)
         .with(SqlValue::Bytes(fence.and_then(|fence| bytes(&fence.lease))))
         .with(SqlValue::Number(fence.map(|fence| signed(fence.token))))
         .with(SqlValue::Text(request.kind.word()))
@@ -119,6 +123,7 @@ pub(super) fn claim(call: CallId<'_>, request: &ClaimRequest<'_>) -> Statement {
         .bytes(request.note)
         .with(SqlValue::Bytes(lease.and_then(|lease| bytes(lease.prefix))))
         .with(SqlValue::Bytes(lease.and_then(|lease| bytes(lease.holder))))
+        .with(SqlValue::Bytes(worker.map(WorkerId::bytes)))
         .number(signed(limits::MOVED_ASIDE_AT_ONCE as u64))
 }
 
@@ -159,11 +164,13 @@ pub(super) fn acquire(
     call: CallId<'_>,
     lease: &str,
     holder: &str,
+    worker: Option<WorkerId>,
     instead_of: Option<u64>,
 ) -> Statement {
-    function("acquire", 5, call)
+    function("acquire", 6, call)
         .bytes(lease)
         .bytes(holder)
+        .with(SqlValue::Bytes(worker.map(WorkerId::bytes)))
         .with(SqlValue::Number(instead_of.map(signed)))
 }
 
@@ -201,6 +208,14 @@ pub(super) fn fenced(fence: Option<&Fence>, refusal: &Refusal) -> StoreError {
             let current = refusal.detail.parse::<i64>().ok().map(i64::unsigned_abs);
             StoreError::Fenced { lease: lease.clone(), token: *token, current }
         }
+        _ => StoreError::Io { cause: format!("unknown refusal {}", refusal.code) },
+    }
+}
+
+/// Why a lease was refused, apart from its holder.
+pub(super) fn refused_worker(worker: Option<WorkerId>, refusal: &Refusal) -> StoreError {
+    match worker {
+        Some(worker) if refusal.code == DECLARED_DEAD => StoreError::DeclaredDead { worker },
         _ => StoreError::Io { cause: format!("unknown refusal {}", refusal.code) },
     }
 }

@@ -236,7 +236,7 @@ pub(super) fn holder(connection: &Connection, lease: &str) -> Result<Option<Held
     let mut statement =
         connection.prepare_cached("SELECT holder, token FROM leases WHERE name = ?1")?;
     let found = statement
-        .query_row([lease], |row| Ok(Held { holder: row.get(0)?, token: row.get(1)? }))
+        .query_row([lease], |row| Ok(Held { holder: row.get(0)?, token: row.get(1)?, life: None }))
         .optional()?;
     Ok(found)
 }

@@ -387,7 +387,7 @@ fn a_list_goes_on_where_the_page_before_ended(store: &dyn Store) {
 fn a_lease_has_one_holder_and_tokens_go_up(store: &dyn Store) {
     assert_eq!(store.holder("run").unwrap(), None);
     let first = granted(store, "run", "me", None);
-    let held = Held { holder: "me".into(), token: first };
+    let held = Held { holder: "me".into(), token: first, life: None };
     assert_eq!(store.holder("run").unwrap(), Some(held.clone()));
     assert_eq!(store.acquire("run", "you", None).unwrap(), Acquired::Held(held.clone()));
     assert_eq!(store.acquire("run", "me", None).unwrap(), Acquired::Held(held));
@@ -401,7 +401,7 @@ fn a_lease_is_taken_over_only_from_the_holder_that_was_found_dead(store: &dyn St
     let dead = granted(store, "run", "dead", None);
     let heir = granted(store, "run", "heir", Some(dead));
     assert!(heir > dead);
-    let held = Held { holder: "heir".into(), token: heir };
+    let held = Held { holder: "heir".into(), token: heir, life: None };
     assert_eq!(store.acquire("run", "late", Some(dead)).unwrap(), Acquired::Held(held.clone()));
     assert_eq!(store.holder("run").unwrap(), Some(held));
     store.release("run", heir).unwrap();

@@ -20,3 +20,4 @@ mod situation;
 mod tasks;
 mod transfer;
 mod waits;
+mod workers;

@@ -80,8 +80,11 @@ fn fill(database: &str) {
             SELECT 1, convert_to('s ' || n, 'UTF8'), 10 FROM generate_series(1, 3000) AS n;
         INSERT INTO hookwright.entries (journal, sequence, value)
             SELECT id, n, 'entry' FROM hookwright.journals, generate_series(100, 110) AS n;
-        INSERT INTO hookwright.leases (name, token, holder)
-            SELECT convert_to('lease ' || n, 'UTF8'), n, 'me' FROM generate_series(1, 3000) AS n;
+        INSERT INTO hookwright.workers (id, number, description)
+            SELECT decode(md5(n::text), 'hex'), 1, '{}' FROM generate_series(1, 3000) AS n;
+        INSERT INTO hookwright.leases (name, token, holder, worker)
+            SELECT convert_to('lease ' || n, 'UTF8'), n, 'me', decode(md5(n::text), 'hex')
+            FROM generate_series(1, 3000) AS n;
         ANALYZE",
     );
 }
@@ -143,7 +146,7 @@ fn no_change_reads_a_whole_table() {
         Cluster::shared().sql(
             &database,
             "SELECT pg_stat_force_next_flush(); SELECT sum(seq_tup_read) FROM pg_stat_user_tables \
-             WHERE relname IN ('records', 'entries', 'journals', 'leases')",
+             WHERE relname IN ('records', 'entries', 'journals', 'leases', 'workers')",
         )
     };
     // A new connection plans anew. Its statistics are written when it ends.

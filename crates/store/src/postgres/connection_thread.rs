@@ -2,10 +2,12 @@
 //!
 //! It has one connection and makes one call at a time. If the connection is lost, it connects
 //! again and repeats the call, up to a limit: reading twice does no harm, and what changes
-//! something has a number by which the server finds out whether it was done (`step_1.sql`,
+//! something has a number by which the server finds out whether it was done (`step_1/calls.sql`,
 //! `begin_call`).
 
 use std::sync::mpsc::{SyncSender, sync_channel};
+#[cfg(feature = "testing")]
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,16 +19,18 @@ use super::access::PostgresAccess;
 use super::failure::{self, CallFailure};
 use super::patience::Patience;
 use super::statement::Statement;
-use super::{connection, schema};
+use super::{connection, schema, unexpected};
 use crate::{StoreError, limits};
 
 /// The result of a call, before it is read.
 pub(super) type CallResult = Result<Vec<Row>, CallFailure>;
 
-/// The calling side.
-#[derive(Debug)]
-pub(super) struct Worker {
+/// The calling side. The thread ends with the last clone.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionThread {
     calls: UnboundedSender<Call>,
+    #[cfg(feature = "testing")]
+    plans: Arc<Mutex<Option<Vec<String>>>>,
 }
 
 struct Call {
@@ -34,7 +38,7 @@ struct Call {
     reply: SyncSender<CallResult>,
 }
 
-impl Worker {
+impl ConnectionThread {
     /// Connects, checks the schema, and starts the thread.
     pub(super) fn start(access: PostgresAccess, patience: Patience) -> Result<Self, StoreError> {
         let (calls, received) = unbounded_channel();
@@ -60,7 +64,11 @@ impl Worker {
         };
         spawn(run)?;
         is_open.recv().unwrap_or_else(|_| Err(thread_ended()))?;
-        Ok(Self { calls })
+        Ok(Self {
+            calls,
+            #[cfg(feature = "testing")]
+            plans: Arc::default(),
+        })
     }
 
     /// Makes a call and waits for its result.
@@ -69,6 +77,38 @@ impl Worker {
         let sent = self.calls.send(Call { statement, reply });
         let answer = sent.ok().and_then(|()| answer.recv().ok());
         answer.unwrap_or_else(|| Err(thread_ended().into()))
+    }
+
+    /// The rows of a statement that may be made twice.
+    pub(super) fn read<T>(
+        &self,
+        statement: Statement,
+        row: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        #[cfg(feature = "testing")]
+        self.keep_plan(&statement);
+        match self.call(statement) {
+            Ok(rows) => rows.iter().map(row).collect(),
+            Err(failure) => Err(unexpected(failure)),
+        }
+    }
+
+    /// The plans of all statements that are read during this function.
+    #[cfg(feature = "testing")]
+    pub(super) fn plans(&self, reads: impl FnOnce()) -> Vec<String> {
+        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        *plans() = Some(Vec::new());
+        reads();
+        plans().take().unwrap_or_default()
+    }
+
+    #[cfg(feature = "testing")]
+    fn keep_plan(&self, statement: &Statement) {
+        if let Some(plans) = &mut *self.plans.lock().unwrap_or_else(PoisonError::into_inner) {
+            let rows = self.call(statement.explained()).unwrap_or_default();
+            let lines = rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok());
+            plans.push(lines.collect::<Vec<_>>().join("\n"));
+        }
     }
 }
 
