@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_millis(200);
 /// A host whose program is on this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct InstalledAgent {
-    pub(crate) host: &'static dyn Host,
+    pub(crate) host: &'static Host,
     /// Its program, as found in `PATH`.
     pub(crate) program: PathBuf,
 }
@@ -43,10 +43,10 @@ pub(crate) enum VersionUnknown {
 impl InstalledAgent {
     /// The host's program in the folders of `path` (a value of `PATH`). Folders that are relative
     /// to the working directory do not count: a repository could have its own program there.
-    pub(crate) fn find(host: &'static dyn Host, path: &OsStr) -> Option<Self> {
+    pub(crate) fn find(host: &'static Host, path: &OsStr) -> Option<Self> {
         let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
         let folders = std::env::join_paths(folders).ok()?;
-        let name = OsStr::new(host.program().name);
+        let name = OsStr::new(host.program.name);
         let program = find_program(name, &folders, Path::new("/"))?;
         Some(Self { host, program })
     }
@@ -69,7 +69,7 @@ impl InstalledAgent {
             kill_grace: KILL_GRACE,
             linger: LINGER,
             output_bytes_max: VERSION_OUTPUT_BYTES_MAX,
-            run_id: format!("version-{}-{}", self.host.name(), std::process::id()),
+            run_id: format!("version-{}-{}", self.host.name, std::process::id()),
         };
         let cancel = CancellationToken::new();
         let ended = hookwright_process::run(launch, &mut (), &cancel).await;
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn host() -> &'static dyn Host {
+    fn host() -> &'static Host {
         hosts::named("codex").expect("it is there")
     }
 

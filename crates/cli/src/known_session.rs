@@ -300,7 +300,7 @@ impl Sessions {
     /// The session of another agent that the agent itself calls like this.
     fn named_by_agent(&self, store: &dyn Store, id: &str) -> Result<Option<Record>, Failure> {
         for host in hosts::all() {
-            let name = TraceKey::new(host.name(), id).name();
+            let name = TraceKey::new(host.name, id).name();
             if let Some(record) = state::session(store, &self.project, &name)? {
                 return Ok(Some(record));
             }

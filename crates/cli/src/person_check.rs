@@ -35,11 +35,11 @@ fn place_of(caller: &Caller) -> Result<Option<CallerPlace>, Failure> {
         return Ok(Some(CallerPlace::Session));
     }
     for host in hosts::all() {
-        let name = host.display_name();
-        if let Some(process) = caller.process_above(|process| runs(process, *host)) {
+        let name = host.display_name;
+        if let Some(process) = caller.process_above(|process| runs(process, host)) {
             return Ok(Some(CallerPlace::Agent { name, pid: Some(process.pid) }));
         }
-        if is_marked(caller, *host) {
+        if is_marked(caller, host) {
             return Ok(Some(CallerPlace::Agent { name, pid: None }));
         }
     }
@@ -48,25 +48,25 @@ fn place_of(caller: &Caller) -> Result<Option<CallerPlace>, Failure> {
 
 /// Whether the caller, or a process above it, has a variable that the host sets for its commands. On
 /// systems without `/proc`, only the caller's own environment is known.
-fn is_marked(caller: &Caller, host: &dyn Host) -> bool {
-    caller.was_started_with_any(host.marks())
-        || host.marks().iter().any(|mark| std::env::var_os(mark).is_some())
+fn is_marked(caller: &Caller, host: &Host) -> bool {
+    caller.was_started_with_any(host.marks)
+        || host.marks.iter().any(|mark| std::env::var_os(mark).is_some())
 }
 
 /// Whether a process runs the program of a host.
-fn runs(process: &AncestorProcess, host: &dyn Host) -> bool {
+fn runs(process: &AncestorProcess, host: &Host) -> bool {
     let program = process.program();
     is_program_of(host, process.name().as_deref(), program.as_deref(), &process.arguments())
 }
 
 /// The same for the name that the system shows, the file and the arguments.
 fn is_program_of(
-    host: &dyn Host,
+    host: &Host,
     shown: Option<&str>,
     program: Option<&Path>,
     arguments: &[impl AsRef<OsStr>],
 ) -> bool {
-    let own = host.program();
+    let own = host.program;
     let file_name = |path: &OsStr| {
         Path::new(path).file_name().and_then(OsStr::to_str).map(str::to_owned).unwrap_or_default()
     };
@@ -100,11 +100,11 @@ mod tests {
     fn inside(command: &str) -> Vec<&'static str> {
         let words: Vec<&str> = command.split(' ').collect();
         let program = Path::new("/usr/bin").join(Path::new(words[0]).file_name().unwrap());
-        let is_here = |host: &&&'static dyn Host| {
+        let is_here = |host: &&&'static Host| {
             let program = if words[0].starts_with('/') { Path::new(words[0]) } else { &program };
-            is_program_of(**host, None, Some(program), &words)
+            is_program_of(host, None, Some(program), &words)
         };
-        hosts::all().iter().filter(is_here).map(|host| host.name()).collect()
+        hosts::all().iter().filter(is_here).map(|host| host.name).collect()
     }
 
     #[test]

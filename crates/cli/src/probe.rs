@@ -68,7 +68,7 @@ pub(crate) async fn probe(
     tell(&format!(
         "{} runs of {} in homes that are thrown away, {RUNS_AT_ONCE_MAX} at a time\n",
         planned.len(),
-        host.display_name()
+        host.display_name
     ));
     let seen = all_runs(agent, &own, planned).await?;
     let rows = check::all(host).into_iter().map(|check| {
@@ -143,7 +143,7 @@ impl ProbeReport {
 }
 
 /// A host's name of an event.
-fn name_of_event(host: &dyn Host, native: &str) -> String {
-    let known = host.capabilities().iter().find(|known| known.native == native);
+fn name_of_event(host: &Host, native: &str) -> String {
+    let known = host.capabilities.iter().find(|known| known.native == native);
     known.map_or(native, |known| known.event).to_owned()
 }

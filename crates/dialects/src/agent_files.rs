@@ -138,7 +138,7 @@ impl AgentFormat {
 
 struct AgentFileReader<'a> {
     format: &'static AgentFormat,
-    host: &'static dyn Host,
+    host: &'static Host,
     source: &'a Arc<SourceFile>,
     found: AgentHooks,
 }
@@ -161,7 +161,7 @@ impl AgentFileReader<'_> {
     }
 
     fn event(&mut self, field: &Field) {
-        let known = self.host.capabilities();
+        let known = self.host.capabilities;
         let found = known.iter().find(|known| known.event.eq_ignore_ascii_case(&field.key));
         let mut notes = Notes::new(self.source);
         let native = match found {
@@ -187,7 +187,7 @@ impl AgentFileReader<'_> {
     /// The native name of an event that this agent has not sent in any recording, if it is one of
     /// Claude Code's, which these agents copy.
     fn claudes(&self, name: &str) -> Option<&'static str> {
-        let claude = hosts::named("claude")?.capabilities().iter();
+        let claude = hosts::named("claude")?.capabilities.iter();
         let mut same = claude.filter(|known| known.event.eq_ignore_ascii_case(name));
         same.next().map(|known| known.native)
     }
@@ -238,7 +238,7 @@ impl AgentFileReader<'_> {
         let Some(command) = command.filter(|_| notes.faults.is_empty()) else {
             return self.leave_out(notes);
         };
-        if hosts::all().iter().any(|host| own_call::is_command(host.name(), command)) {
+        if hosts::all().iter().any(|host| own_call::is_command(host.name, command)) {
             self.found.own_calls += 1;
             return;
         }

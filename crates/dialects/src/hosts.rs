@@ -58,7 +58,6 @@ mod tool_fields;
 mod trust_dialogue;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -81,127 +80,193 @@ pub use program::{HostProgram, ProgramVersion};
 pub use settings_merge::{ConnectedText, connected, disconnected};
 pub use trust_dialogue::{HostRequest, ListedHook, TrustDialogue};
 
-/// An agent that runs our hooks. Every function is pure; `cli` does the IO.
-pub trait Host: fmt::Debug + Sync {
+/// An agent that runs our hooks: data, and pure functions that the methods describe. `cli` does the
+/// IO.
+#[derive(Debug)]
+pub struct Host {
     /// Its name on the command line, in the field `host` of its events, and in `host:`.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// Its name for people.
-    fn display_name(&self) -> &'static str;
-
+    pub display_name: &'static str,
     /// The call in its settings: `hookwright hook NAME`.
-    fn command(&self) -> &'static str;
-
+    pub command: &'static str,
     /// The documentation page about its setup.
-    fn page(&self) -> &'static str;
-
+    pub page: &'static str,
     /// Its own program.
-    fn program(&self) -> HostProgram;
+    pub program: HostProgram,
+    /// What each of its events can carry back, in its order.
+    pub capabilities: &'static [Capability],
+    /// Variables of every command that it starts, including its hooks. Settings can change their
+    /// values, but cannot remove them.
+    pub marks: &'static [&'static str],
+    /// Variables that it sets for hooks itself; `*` at the end stands for any rest. All other
+    /// variables of a hook come from the environment in which the host was started, or from
+    /// settings.
+    pub own_variables: &'static [&'static str],
+    /// Where a call says in which project the host was started.
+    pub start_folder: StartFolder,
+    /// The agents whose settings can call us as this host.
+    pub agents: &'static [HostAgent],
+    /// How its program works without its vendor.
+    pub offline: &'static OfflineRun,
+    patience: fn(&EventName) -> Duration,
+    read: fn(&Host, &str) -> Result<HostCall, UnreadableCall>,
+    reply: fn(&Host, &HostCall, &Decision) -> HostReply,
+    calls_in: fn(&Host, &[ForeignFile<'_>], &Environment) -> CalledEvents,
+    files: fn(&str) -> Vec<HostFile>,
+    /// How it differs from most hosts.
+    pub differences: HostDifferences,
+}
 
+/// The events at which settings call us, each with its subjects.
+pub type CalledEvents = Vec<(EventName, Matcher)>;
+
+/// How a host differs from most others.
+#[derive(Debug)]
+pub struct HostDifferences {
+    refuse_unread: fn(&str) -> HostReply,
+    capability: fn(&Host, &EventName) -> Capability,
+    sends: fn(&Host, &EventSpec) -> bool,
+    /// Whether it calls us twice for one event if two of its settings files name us.
+    pub may_deliver_twice: bool,
+    is_own_file: fn(&HostFile, &str) -> bool,
+    /// How it is asked to trust our hooks, if it runs only trusted ones.
+    pub trust: Option<&'static TrustDialogue>,
+    load_check: fn(&HostFile) -> Option<String>,
+    /// The host whose project settings it reads too, and calls from there.
+    pub also_reads: Option<&'static str>,
+    /// Settings with which it runs no hooks.
+    pub off_switches: &'static [OffSwitch],
+    /// What else keeps hooks from running.
+    pub cautions: &'static [&'static str],
+    /// What else keeps hooks of a project's settings from running.
+    pub project_cautions: &'static [&'static str],
+}
+
+/// Where a call says in which project the host was started. That stays the same when the host
+/// changes its directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartFolder {
+    /// The first of these variables of its hooks.
+    Variables(&'static [&'static str]),
+    /// The call's field `cwd`.
+    OfCall,
+    /// Nowhere.
+    Unsaid,
+}
+
+impl HostDifferences {
+    /// None.
+    const NONE: Self = Self {
+        refuse_unread: HostReply::deny_to_any_host,
+        capability: |host, event| {
+            let known = host.capabilities.iter().find(|known| known.native == event.as_str());
+            known.copied().unwrap_or_else(|| Capability::unknown(event))
+        },
+        sends: |host, event| host.capabilities.iter().any(|known| known.native == event.name),
+        may_deliver_twice: true,
+        is_own_file: |file, text| file.text == text,
+        trust: None,
+        load_check: |_| None,
+        also_reads: None,
+        off_switches: &[],
+        cautions: &[],
+        project_cautions: &[],
+    };
+}
+
+impl Host {
     /// Parses what it sends on standard input.
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall>;
+    pub fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
+        (self.read)(self, sent)
+    }
 
     /// The decision in the host's format. What an event cannot carry becomes the next safer thing
     /// that it can, and the user is told.
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply;
-
-    /// The reply to input that is not an event, and so may be one that a guard checks.
-    fn refuse_unread(&self, reason: &str) -> HostReply {
-        HostReply::deny_to_any_host(reason)
+    pub fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
+        (self.reply)(self, call, decision)
     }
 
-    /// What each of its events can carry back, in its order.
-    fn capabilities(&self) -> &'static [Capability];
+    /// The reply to input that is not an event, and so may be one that a guard checks.
+    pub fn refuse_unread(&self, reason: &str) -> HostReply {
+        (self.differences.refuse_unread)(reason)
+    }
 
     /// What an event can carry back.
-    fn capability(&self, event: &EventName) -> Capability {
-        let known = self.capabilities().iter().find(|known| known.native == event.as_str());
-        known.copied().unwrap_or_else(|| Capability::unknown(event))
+    pub fn capability(&self, event: &EventName) -> Capability {
+        (self.differences.capability)(self, event)
+    }
+
+    /// Whether it calls its hooks at this event.
+    pub fn sends(&self, event: &EventSpec) -> bool {
+        (self.differences.sends)(self, event)
     }
 
     /// The host's default timeout of a hook at this event.
-    fn patience(&self, event: &EventName) -> Duration;
+    pub fn patience(&self, event: &EventName) -> Duration {
+        (self.patience)(event)
+    }
 
-    /// The shortest such timeout among the events that a guard can block, for use before the event
-    /// is known.
-    fn least_patience(&self) -> Duration {
+    /// The shortest default timeout among the events that a guard can block, for use before the
+    /// event is known.
+    pub fn least_patience(&self) -> Duration {
         let blocking = EVENTS.iter().filter(|spec| spec.power == Power::Blocks);
         blocking.map(|spec| self.patience(&EventName::from(spec))).min().unwrap_or(Duration::MAX)
     }
 
-    /// Whether it calls its hooks at this event.
-    fn sends(&self, event: &EventSpec) -> bool {
-        self.capabilities().iter().any(|known| known.native == event.name)
-    }
-
-    /// The project that it was started in, which stays the same when it changes its directory.
-    /// `variable` returns a variable of its hooks.
-    fn project(
+    /// The project that it was started in. `variable` returns a variable of its hooks.
+    pub fn project(
         &self,
         call: &HostCall,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf>;
-
-    /// Variables of every command that it starts, including its hooks. Settings can change their
-    /// values, but cannot remove them.
-    fn marks(&self) -> &'static [&'static str];
-
-    /// Whether it sets this variable for hooks itself. All other variables of a hook come from the
-    /// environment in which the host was started, or from settings.
-    fn sets_for_hooks(&self, variable: &str) -> bool;
-
-    /// Whether it calls us twice for one event if two of its settings files name us.
-    fn may_deliver_twice(&self) -> bool {
-        true
+    ) -> Option<PathBuf> {
+        match self.start_folder {
+            StartFolder::Variables(names) => {
+                names.iter().find_map(|name| variable(name)).map(PathBuf::from)
+            }
+            StartFolder::OfCall => call.event.text("cwd").map(PathBuf::from),
+            StartFolder::Unsaid => None,
+        }
     }
 
-    /// The agents whose settings can call us as this host.
-    fn agents(&self) -> &'static [HostAgent];
+    /// Whether it sets this variable for hooks itself.
+    pub fn sets_for_hooks(&self, variable: &str) -> bool {
+        self.own_variables.iter().any(|name| match name.strip_suffix('*') {
+            Some(begin) => variable.starts_with(begin),
+            None => variable == *name,
+        })
+    }
 
     /// The events for which these settings call us, with their subjects.
-    fn calls_in(
+    pub fn calls_in(
         &self,
         settings: &[ForeignFile<'_>],
         environment: &Environment,
-    ) -> Vec<(EventName, Matcher)>;
-
-    /// The files that make it call this program at every event with a native name.
-    fn files(&self, program: &str) -> Vec<HostFile>;
-
-    /// How its program works without its vendor.
-    fn offline(&self) -> &'static OfflineRun;
-
-    /// Whether a file that only we use is one of ours, for whatever path of this program. `file`
-    /// is what we would write now.
-    fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
-        file.text == text
+    ) -> CalledEvents {
+        (self.calls_in)(self, settings, environment)
     }
 
-    /// How it is asked to trust our hooks, if it runs only trusted ones.
-    fn trust(&self) -> Option<&'static TrustDialogue> {
-        None
+    /// The files that make it call this program at every event with a native name.
+    pub fn files(&self, program: &str) -> Vec<HostFile> {
+        (self.files)(program)
+    }
+
+    /// Whether a file that only we use is one of ours, for whatever path of this program. `file` is
+    /// what we would write now.
+    pub fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
+        (self.differences.is_own_file)(file, text)
     }
 
     /// A script for Node that fails if a file of ours does not load in the host.
-    fn load_check(&self, file: &HostFile) -> Option<String> {
-        let _ = file;
-        None
-    }
-
-    /// The host whose project settings it reads too, and calls from there.
-    fn also_reads(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Settings with which it runs no hooks.
-    fn off_switches(&self) -> &'static [OffSwitch] {
-        &[]
+    pub fn load_check(&self, file: &HostFile) -> Option<String> {
+        (self.differences.load_check)(file)
     }
 
     /// What else keeps the hooks of these settings from running.
-    fn cautions(&self, of_project: bool) -> &'static [&'static str] {
-        let _ = of_project;
-        &[]
+    pub fn cautions(&self, of_project: bool) -> impl Iterator<Item = &'static str> {
+        let HostDifferences { cautions, project_cautions, .. } = self.differences;
+        let of_project = if of_project { project_cautions } else { &[] };
+        cautions.iter().chain(of_project).copied()
     }
 }
 
@@ -238,9 +303,9 @@ impl HostCall {
 
     /// Adds the host's name to every event, so that a hook can match it.
     #[must_use]
-    pub fn from_host(mut self, host: &dyn Host) -> Self {
+    pub fn from_host(mut self, host: &Host) -> Self {
         for event in std::iter::once(&mut self.event).chain(&mut self.others) {
-            event.data.insert("host".to_owned(), host.name().into());
+            event.data.insert("host".to_owned(), host.name.into());
         }
         self
     }
@@ -311,54 +376,48 @@ impl HostReply {
 
 /// The reply to an agent that calls us as another host does. It blocks if hooks could have blocked,
 /// since none has run.
-fn refusal_of_other_agent(host: &dyn Host, event: &OtherAgentsEvent) -> HostReply {
+fn refusal_of_other_agent(host: &Host, event: &OtherAgentsEvent) -> HostReply {
     let agent = event.agent;
     let instead = match event.hosts {
-        [] => format!("remove `{}` from the settings of {agent}", host.command()),
+        [] => format!("remove `{}` from the settings of {agent}", host.command),
         [own] => format!("call `hookwright hook {own}` in the settings of {agent} instead"),
         several => {
             let names = several.join(", ");
             format!("call `hookwright hook HOST` there instead, with the agent's name ({names})")
         }
     };
-    let reason =
-        format!("{}, so no hook looked at it; {instead}", event.not_of(host.display_name()));
+    let reason = format!("{}, so no hook looked at it; {instead}", event.not_of(host.display_name));
     match event.can_block {
         true => HostReply::deny_to_any_host(&reason),
         false => HostReply { stderr: format!("{reason}\n"), exit_code: 1, ..HostReply::default() },
     }
 }
 
-/// The first of these variables that names a path.
-fn first_path(variable: &dyn Fn(&str) -> Option<OsString>, names: &[&str]) -> Option<PathBuf> {
-    names.iter().find_map(|name| variable(name)).map(PathBuf::from)
-}
-
 /// Every host. Each line is one folder.
-static ALL: &[&dyn Host] = &[
-    &claude::ClaudeHost,
-    &cline::ClineHost,
-    &codex::CodexHost,
-    &copilot::CopilotHost,
-    &droid::DroidHost,
-    &gemini::GeminiHost,
-    &opencode::OpencodeHost,
-    &qwen::QwenHost,
+static ALL: &[&Host] = &[
+    &claude::HOST,
+    &cline::HOST,
+    &codex::HOST,
+    &copilot::HOST,
+    &droid::HOST,
+    &gemini::HOST,
+    &opencode::HOST,
+    &qwen::HOST,
 ];
 
 /// Every host.
-pub fn all() -> &'static [&'static dyn Host] {
+pub fn all() -> &'static [&'static Host] {
     ALL
 }
 
 /// The host of this name.
-pub fn named(name: &str) -> Option<&'static dyn Host> {
-    ALL.iter().copied().find(|host| host.name() == name)
+pub fn named(name: &str) -> Option<&'static Host> {
+    ALL.iter().copied().find(|host| host.name == name)
 }
 
 /// Variables of every command that one of the hosts starts.
 pub fn marks() -> Vec<&'static str> {
-    ALL.iter().flat_map(|host| host.marks()).copied().collect()
+    ALL.iter().flat_map(|host| host.marks).copied().collect()
 }
 
 #[cfg(test)]
@@ -368,13 +427,13 @@ mod tests {
     #[test]
     fn a_host_is_called_by_its_name_and_its_agents_are_presets_or_called_like_it() {
         for host in all() {
-            assert_eq!(host.command(), format!("hookwright hook {}", host.name()));
-            for known in host.capabilities() {
+            assert_eq!(host.command, format!("hookwright hook {}", host.name));
+            for known in host.capabilities {
                 assert!(EventName::resolve(known.native).is_some(), "{known:?}");
             }
-            for agent in host.agents() {
+            for agent in host.agents {
                 let is_preset = hookwright_agents::presets::preset(agent.name).is_some();
-                assert!(is_preset || agent.name == host.name(), "{}", agent.name);
+                assert!(is_preset || agent.name == host.name, "{}", agent.name);
             }
         }
     }

@@ -31,7 +31,7 @@ pub use formats::{agent_pipelines, claude, code_forge, iteratr};
 pub fn known() -> KnownSystems {
     static KNOWN: LazyLock<KnownSystems> = LazyLock::new(|| KnownSystems {
         dialects: formats::dialects().leak(),
-        hosts: hosts::all().iter().map(|host| host.name()).collect::<Vec<_>>().leak(),
+        hosts: hosts::all().iter().map(|host| host.name).collect::<Vec<_>>().leak(),
     });
     *KNOWN
 }

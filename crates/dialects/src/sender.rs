@@ -139,11 +139,11 @@ mod tests {
             (&opencode, &["opencode"]),
         ] {
             for host in crate::hosts::all() {
-                let is_sender = senders.contains(&host.name());
-                assert_eq!(refused_by(host.name(), event), !is_sender, "{} {event}", host.name());
+                let is_sender = senders.contains(&host.name);
+                assert_eq!(refused_by(host.name, event), !is_sender, "{} {event}", host.name);
             }
         }
         let shared = json!({ "hook_event_name": "SessionStart" });
-        assert!(crate::hosts::all().iter().all(|host| !refused_by(host.name(), &shared)));
+        assert!(crate::hosts::all().iter().all(|host| !refused_by(host.name, &shared)));
     }
 }

@@ -20,7 +20,7 @@ const NODE: &str = "node@22";
 
 /// Probes the named agents, or all, and writes the page.
 pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
-    let hosts: Vec<&'static dyn Host> = match only {
+    let hosts: Vec<&'static Host> = match only {
         [] => hosts::all().to_vec(),
         names => {
             let named =
@@ -31,9 +31,9 @@ pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
     let folder = target.join("peers/hosts");
     installed(&folder.join("node"), NODE, "node")?;
     for host in &hosts {
-        let (program, version) = (host.program(), wanted(*host));
+        let (program, version) = (host.program, wanted(host));
         installed(
-            &folder.join(host.name()),
+            &folder.join(host.name),
             &format!("{}@{version}", program.package),
             program.name,
         )?;
@@ -42,17 +42,17 @@ pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
     fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let mut failed = Vec::new();
     for host in &hosts {
-        let report = report(*host, &folder, &target.join("debug/hookwright"))?;
+        let report = report(host, &folder, &target.join("debug/hookwright"))?;
         let is_good = report["failed"] == false && report["connected"] == true;
         let mark = if is_good { "ok    " } else { "FAILED" };
         let version = report["agent_version"].as_str().unwrap_or("?");
-        let rule = format!("{} {version}: every deny holds", host.name());
+        let rule = format!("{} {version}: every deny holds", host.name);
         eprintln!("{mark}  {rule:<58}  {} s", report["seconds"]);
         if !is_good {
             eprintln!("{}", serde_json::to_string_pretty(&report).unwrap_or_default());
-            failed.push(host.name());
+            failed.push(host.name);
         }
-        let file = results.join(format!("{}.json", host.name()));
+        let file = results.join(format!("{}.json", host.name));
         fs::write(&file, report.to_string())
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -67,12 +67,12 @@ pub(super) fn probe(target: &Path, only: &[String]) -> Result<(), String> {
 fn write_page(results: &Path) -> Result<(), String> {
     let mut reports = BTreeMap::new();
     for host in hosts::all() {
-        let text = fs::read(results.join(format!("{}.json", host.name())));
+        let text = fs::read(results.join(format!("{}.json", host.name)));
         let Some(report) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) else {
-            eprintln!("not written: {PAGE}, for which {} was never probed here", host.name());
+            eprintln!("not written: {PAGE}, for which {} was never probed here", host.name);
             return Ok(());
         };
-        reports.insert(host.name(), report);
+        reports.insert(host.name, report);
     }
     fs::write(PAGE, page(hosts::all(), &reports)).map_err(|error| format!("{PAGE}: {error}"))?;
     eprintln!("written: {PAGE}");
@@ -80,11 +80,11 @@ fn write_page(results: &Path) -> Result<(), String> {
 }
 
 /// The version to probe: the measured one, or the newest whose hooks were recorded.
-fn wanted(host: &dyn Host) -> String {
-    match host.name() {
+fn wanted(host: &Host) -> String {
+    match host.name {
         // What is measured of it is older than what the recordings are of.
         "claude" => "2.1.325".to_owned(),
-        _ => host.program().measured.to_string(),
+        _ => host.program.measured.to_string(),
     }
 }
 
@@ -104,7 +104,7 @@ fn installed(folder: &Path, package: &str, program: &str) -> Result<(), String> 
 }
 
 /// What a probe of one agent says, in a home of its own.
-fn report(host: &dyn Host, folder: &Path, hookwright: &Path) -> Result<Value, String> {
+fn report(host: &Host, folder: &Path, hookwright: &Path) -> Result<Value, String> {
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
     let home = fs::canonicalize(home.path()).map(|path| (home, path));
     let (_home, home) = home.map_err(|error| error.to_string())?;
@@ -114,25 +114,25 @@ fn report(host: &dyn Host, folder: &Path, hookwright: &Path) -> Result<Value, St
         command.env("HOME", &home).env("PATH", path(host, folder));
         command.output().map_err(|error| error.to_string())
     };
-    let connected = run(&["connect", host.name(), "--yes"])?;
+    let connected = run(&["connect", host.name, "--yes"])?;
     if !connected.status.success() {
         return Err(String::from_utf8_lossy(&connected.stderr).into_owned());
     }
-    let probed = run(&["doctor", "--probe", host.name(), "--json"])?;
+    let probed = run(&["doctor", "--probe", host.name, "--json"])?;
     serde_json::from_slice(&probed.stdout)
-        .map_err(|_| format!("{}: {}", host.name(), String::from_utf8_lossy(&probed.stderr)))
+        .map_err(|_| format!("{}: {}", host.name, String::from_utf8_lossy(&probed.stderr)))
 }
 
 /// `PATH` with the agent and its Node first.
-fn path(host: &dyn Host, folder: &Path) -> OsString {
-    let own = [host.name(), "node"].map(|name| folder.join(name).join("node_modules/.bin"));
+fn path(host: &Host, folder: &Path) -> OsString {
+    let own = [host.name, "node"].map(|name| folder.join(name).join("node_modules/.bin"));
     let path = env::var_os("PATH").unwrap_or_default();
     let all: Vec<PathBuf> = own.into_iter().chain(env::split_paths(&path)).collect();
     env::join_paths(all).unwrap_or(path)
 }
 
 /// The page: one table of all agents, and one for each.
-fn page(hosts: &[&'static dyn Host], reports: &BTreeMap<&str, Value>) -> String {
+fn page(hosts: &[&'static Host], reports: &BTreeMap<&str, Value>) -> String {
     let mut page = String::from(
         "# What was seen of each agent\n\n\
          Made by `cargo xtask peers --probe`, which installs the agents from npm, connects each in a home\n\
@@ -147,26 +147,25 @@ fn page(hosts: &[&'static dyn Host], reports: &BTreeMap<&str, Value>) -> String 
             checks.push(check);
         }
     }
-    let names: Vec<&str> = hosts.iter().map(|host| host.display_name()).collect();
+    let names: Vec<&str> = hosts.iter().map(|host| host.display_name).collect();
     // On a busy machine a program may take too long to print it; it was installed by it.
-    let printed =
-        |host: &dyn Host| reports[host.name()]["agent_version"].as_str().map(str::to_owned);
-    let versions = hosts.iter().map(|host| printed(*host).unwrap_or_else(|| wanted(*host)));
+    let printed = |host: &Host| reports[host.name]["agent_version"].as_str().map(str::to_owned);
+    let versions = hosts.iter().map(|host| printed(host).unwrap_or_else(|| wanted(host)));
     let versions: Vec<String> = versions.collect();
     let _ = writeln!(page, "| | {} |", names.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
     let _ = writeln!(page, "| version | {} |", versions.join(" | "));
     for check in checks {
         let cells = hosts.iter().map(|host| {
-            let row = rows(&reports[host.name()]).find(|row| name_of_check(row) == check);
+            let row = rows(&reports[host.name]).find(|row| name_of_check(row) == check);
             row.map_or("".to_owned(), cell)
         });
         let _ = writeln!(page, "| {check} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
     page.push_str("\nEmpty: the agent has no such call or event, or it was not measured.\n");
     for host in hosts {
-        let report = &reports[host.name()];
-        let _ = writeln!(page, "\n## {}\n", host.display_name());
+        let report = &reports[host.name];
+        let _ = writeln!(page, "\n## {}\n", host.display_name);
         page.push_str("| event | check | clean home | connected |\n|---|---|---|---|\n");
         for row in rows(report) {
             let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();

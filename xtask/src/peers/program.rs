@@ -72,13 +72,13 @@ impl Program {
     /// Redirects it to this address, and returns its environment.
     pub(crate) fn point_at(&self, url: &str, home: &Path) -> Result<Vec<(String, String)>, String> {
         let host = hosts::named(self.name).ok_or(format!("no host `{}`", self.name))?;
-        for (name, text) in host.offline().files(url) {
+        for (name, text) in host.offline.files(url) {
             let path = home.join(name);
             let folder = path.parent().ok_or("a folder")?;
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
             fs::write(&path, text).map_err(|error| error.to_string())?;
         }
-        Ok(host.offline().environment(url))
+        Ok(host.offline.environment(url))
     }
 }
 

@@ -27,7 +27,7 @@ const SHELL_CALLS: &[(&str, &str)] = &[
 
 /// A call of one host.
 struct HostCallBench<'a> {
-    host: &'static dyn Host,
+    host: &'static Host,
     event: String,
     /// The id of the call, if the agent sends one. Each call has another: the reply to a call that is
     /// delivered twice is repeated, and its hooks do not run.
@@ -111,7 +111,7 @@ impl HostCallBench<'_> {
             .env_clear()
             .envs(base_environment())
             .env("HOME", self.home)
-            .envs(self.host.marks().iter().map(|mark| (mark, self.folder)))
+            .envs(self.host.marks.iter().map(|mark| (mark, self.folder)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -120,6 +120,6 @@ impl HostCallBench<'_> {
         // An empty process may have ended before it gets its input.
         let _ = child.stdin.take().unwrap().write_all(event.as_bytes());
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{} {arguments:?}: {output:?}", self.host.name());
+        assert!(output.status.success(), "{} {arguments:?}: {output:?}", self.host.name);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct ConnectArguments {
     /// The agents
     #[arg(value_name = "AGENT", value_parser = host_names())]
     #[arg(required_unless_present_any = ["all", "detect"], conflicts_with_all = ["all", "detect"])]
-    agents: Vec<&'static dyn Host>,
+    agents: Vec<&'static Host>,
 
     /// Every agent that is installed
     #[arg(long, conflicts_with = "detect")]
@@ -101,9 +101,9 @@ pub(crate) struct ConnectArguments {
     cwd: Option<PathBuf>,
 }
 
-fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
+fn host_names() -> impl TypedValueParser<Value = &'static Host> {
     let names = hosts::all().iter();
-    let names = names.map(|host| PossibleValue::new(host.name()).help(host.display_name()));
+    let names = names.map(|host| PossibleValue::new(host.name).help(host.display_name));
     PossibleValuesParser::new(names)
         .map(|name| hosts::named(&name).expect("clap lets no other name pass"))
 }
@@ -154,7 +154,7 @@ impl<'a> Work<'a> {
             for plan in plans.iter().filter(|plan| !plan.to_trust.is_empty()) {
                 let commands =
                     plan.to_trust.iter().map(|command| format!("  {}\n", visible(command)));
-                let agent = plan.host.display_name();
+                let agent = plan.host.display_name;
                 let commands = commands.collect::<String>();
                 self.screen.result(&format!("{agent} will be told to trust:\n{commands}"))?;
             }
@@ -199,7 +199,7 @@ impl<'a> Work<'a> {
 
     /// Changes the files of one agent, and its trust.
     fn apply(&self, plan: &AgentPlan) -> Result<(), Failure> {
-        let agent = plan.host.display_name();
+        let agent = plan.host.display_name;
         let state = &self.folders.state;
         let changes = plan.files.iter().any(|file| file.change != FileChange::Nothing);
         if self.arguments.undo {
@@ -241,7 +241,7 @@ impl<'a> Work<'a> {
             command += " --all";
         }
         for host in &self.arguments.agents {
-            command += &format!(" {}", host.name());
+            command += &format!(" {}", host.name);
         }
         for (option, is_set) in
             [("--project", self.arguments.project), ("--undo", self.arguments.undo)]

@@ -42,7 +42,7 @@ use crate::text::count;
 pub(crate) struct DoctorArguments {
     /// Only this agent
     #[arg(value_name = "AGENT", value_parser = host_names())]
-    agent: Option<&'static dyn Host>,
+    agent: Option<&'static Host>,
 
     /// Start the agent, and see whether what hooks deny happens all the same
     #[arg(long, requires = "agent")]
@@ -74,7 +74,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments, screen: &Screen) -> Result<u8,
 /// What was found about one agent, or about this place.
 struct Section {
     /// The agent; `None` for this place.
-    host: Option<&'static dyn Host>,
+    host: Option<&'static Host>,
     findings: Vec<Finding>,
 }
 
@@ -108,9 +108,9 @@ fn look(arguments: &DoctorArguments, screen: &Screen) -> Result<u8, Failure> {
 
 /// The agents to look at, and those that are not installed.
 fn installed(
-    only: Option<&'static dyn Host>,
+    only: Option<&'static Host>,
     path: &OsStr,
-) -> Result<(Vec<InstalledAgent>, Vec<&'static dyn Host>), Failure> {
+) -> Result<(Vec<InstalledAgent>, Vec<&'static Host>), Failure> {
     if let Some(host) = only {
         let agent = InstalledAgent::find(host, path);
         let agent = agent.ok_or(Failure::Probing(ProbingFailure::NotInstalled { host }))?;
@@ -118,7 +118,7 @@ fn installed(
     }
     let (mut agents, mut missing) = (Vec::new(), Vec::new());
     for host in hosts::all() {
-        match InstalledAgent::find(*host, path) {
+        match InstalledAgent::find(host, path) {
             Some(agent) => agents.push(agent),
             None => missing.push(*host),
         }
@@ -126,16 +126,16 @@ fn installed(
     Ok((agents, missing))
 }
 
-fn as_text(sections: &[Section], missing: &[&'static dyn Host], open: usize) -> String {
+fn as_text(sections: &[Section], missing: &[&'static Host], open: usize) -> String {
     let mut text = String::new();
     for Section { host, findings } in sections {
-        let name = host.map_or("here", |host| host.display_name());
+        let name = host.map_or("here", |host| host.display_name);
         text.push_str(&format!("{name}\n"));
         findings.iter().for_each(|finding| text.push_str(&finding.lines()));
         text.push('\n');
     }
     if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(|host| host.display_name()).collect();
+        let names: Vec<&str> = missing.iter().map(|host| host.display_name).collect();
         text.push_str(&format!("not installed: {}\n", names.join(", ")));
     }
     text.push_str(&match open {
@@ -145,12 +145,12 @@ fn as_text(sections: &[Section], missing: &[&'static dyn Host], open: usize) -> 
     text
 }
 
-fn as_json(sections: &[Section], missing: &[&'static dyn Host], open: usize) -> Value {
+fn as_json(sections: &[Section], missing: &[&'static Host], open: usize) -> Value {
     let findings =
         |section: &Section| section.findings.iter().map(Finding::json).collect::<Vec<_>>();
     let agents = sections.iter().filter_map(|section| {
         let host = section.host?;
-        Some(json!({ "agent": host.name(), "name": host.display_name(),
+        Some(json!({ "agent": host.name, "name": host.display_name,
             "findings": findings(section) }))
     });
     let here = sections.iter().find(|section| section.host.is_none()).map(findings);
@@ -158,13 +158,13 @@ fn as_json(sections: &[Section], missing: &[&'static dyn Host], open: usize) -> 
         "version": 1,
         "agents": agents.collect::<Vec<_>>(),
         "here": here,
-        "not_installed": missing.iter().map(|host| host.name()).collect::<Vec<_>>(),
+        "not_installed": missing.iter().map(|host| host.name).collect::<Vec<_>>(),
         "open": open,
     })
 }
 
 /// Probes one agent.
-fn prove(host: &'static dyn Host, json: bool, screen: &Screen) -> Result<u8, Failure> {
+fn prove(host: &'static Host, json: bool, screen: &Screen) -> Result<u8, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let agent = InstalledAgent::find(host, &path)
         .ok_or(Failure::Probing(ProbingFailure::NotInstalled { host }))?;
@@ -211,7 +211,7 @@ fn show(report: &ProbeReport, json: bool, screen: &Screen) -> Result<(), Failure
     if !report.is_connected {
         screen.talk(&format!(
             "your settings of {} do not call hookwright, so no guard holds there\nhelp: {}\n",
-            report.host.display_name(),
+            report.host.display_name,
             agent::how_to_connect(report.host)
         ));
     }

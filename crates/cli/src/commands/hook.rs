@@ -58,7 +58,7 @@ use crate::{probe, span, state, store_settings};
 pub(crate) struct HookArguments {
     /// The agent that calls hookwright
     #[arg(value_name = "AGENT", value_parser = host_names(), required_unless_present = "detached")]
-    host: Option<&'static dyn Host>,
+    host: Option<&'static Host>,
 
     /// How long the agent waits for this command, if its settings limit that (`timeout`)
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
@@ -85,9 +85,9 @@ pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArg
     Some(HookArguments { host, deadline, detached })
 }
 
-pub(super) fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
+pub(super) fn host_names() -> impl TypedValueParser<Value = &'static Host> {
     let names = hosts::all().iter();
-    let names = names.map(|host| PossibleValue::new(host.name()).help(host.display_name()));
+    let names = names.map(|host| PossibleValue::new(host.name).help(host.display_name));
     PossibleValuesParser::new(names)
         .map(|name| hosts::named(&name).expect("clap lets no other name pass"))
 }
@@ -117,7 +117,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
         notices.push(format!(
             "{SWITCH}=0 is ignored, and hooks run: settings or the agent have set it; to switch hooks \
              off, start {} with it",
-            host.display_name()
+            host.display_name
         ));
     }
     let sent = match input::read(host, called, arguments.deadline, screen) {
@@ -134,7 +134,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
         let state = state::folder().ok();
         notices.extend(state.and_then(|state| probe::record::notice(&state, host)));
     }
-    let memory = SessionMemory::new(host.name(), state::folder().ok())
+    let memory = SessionMemory::new(host.name, state::folder().ok())
         .handing_out(host.capability(name).inject == Inject::Here);
     let memory = Arc::new(memory);
     let environment = starter.environment(|name| host.sets_for_hooks(name));
@@ -155,14 +155,10 @@ fn has_to_look_at_probe(event: &EventName) -> bool {
 }
 
 /// An unreadable event may be one that a guard checks.
-fn answer_unreadable(
-    host: &dyn Host,
-    what: UnreadableCall,
-    screen: &Screen,
-) -> Result<u8, Failure> {
+fn answer_unreadable(host: &Host, what: UnreadableCall, screen: &Screen) -> Result<u8, Failure> {
     match what {
         UnreadableCall::NoEvent { cause } => {
-            let failure = Failure::NoEventOfAgent { agent: host.display_name(), cause };
+            let failure = Failure::NoEventOfAgent { agent: host.display_name, cause };
             answer_no_event(host, &failure, screen)
         }
         UnreadableCall::OtherHost(reply) => {
@@ -183,7 +179,7 @@ fn answer_unreadable(
 }
 
 /// Without an event there is nothing to check, so what may have been announced is refused.
-fn answer_no_event(host: &dyn Host, failure: &Failure, screen: &Screen) -> Result<u8, Failure> {
+fn answer_no_event(host: &Host, failure: &Failure, screen: &Screen) -> Result<u8, Failure> {
     let reply = host.refuse_unread(&failure.message().in_one_line());
     screen.failure(failure);
     print(&HostReply { stderr: String::new(), ..reply }, true, screen)

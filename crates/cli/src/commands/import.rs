@@ -160,8 +160,7 @@ fn import_of_agent(
     let shown = visible(&file.shown_as.to_string_lossy()).into_owned();
     screen.talk(&format!(
         "note: {} runs the hooks in {shown} as long as they are there\n",
-        hookwright_dialects::hosts::named(agent.name())
-            .map_or(agent.name(), |it| it.display_name())
+        hookwright_dialects::hosts::named(agent.name()).map_or(agent.name(), |it| it.display_name)
     ));
     Ok(exit_code::GO_ON)
 }

@@ -20,7 +20,7 @@ const PAGE_OF_HOSTS: &str = "docs/hosts.md";
 /// What fires an event, apart from `hookwright fire`. This is the only list: if a new part of the
 /// program fires events, add it here or to the table of events.
 pub(crate) fn fired_by(event: &EventSpec) -> Vec<&'static str> {
-    let in_hosts = hosts::all().iter().filter(|host| host.sends(event)).map(|host| host.command());
+    let in_hosts = hosts::all().iter().filter(|host| host.sends(event)).map(|host| host.command);
     event.fired_by.iter().copied().chain(in_hosts).collect()
 }
 
@@ -84,16 +84,16 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
         fired_by(event).into_iter().filter(move |source| *source != RUN || is_queue)
     });
     let in_hosts = hosts::all().iter().filter(|host| {
-        let domain = host.name();
+        let domain = host.name;
         pattern.open.iter().any(|glob| glob.reaches(domain))
     });
     let is_meant = |source: &&str| {
         let host = host_called_by(source);
-        let of_host = |host: &dyn Host| hosts.contains(&host.name().into());
+        let of_host = |host: &Host| hosts.contains(&host.name.into());
         hosts.is_empty() || host.map_or(**source != *AGENT, of_host)
     };
     let mut sources: Vec<&str> = Vec::new();
-    for source in in_table.chain(in_hosts.map(|host| host.command())).filter(is_meant) {
+    for source in in_table.chain(in_hosts.map(|host| host.command)).filter(is_meant) {
         if !sources.contains(&source) {
             sources.push(source);
         }
@@ -114,13 +114,13 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
 }
 
 /// The host whose settings call this program.
-fn host_called_by(source: &str) -> Option<&'static dyn Host> {
-    hosts::all().iter().copied().find(|host| host.command() == source)
+fn host_called_by(source: &str) -> Option<&'static Host> {
+    hosts::all().iter().copied().find(|host| host.command == source)
 }
 
 /// What a project needs, so that these sources fire events.
 fn ways_of(sources: &[&str]) -> Vec<String> {
-    let hosts: Vec<&dyn Host> = sources.iter().filter_map(|it| host_called_by(it)).collect();
+    let hosts: Vec<&Host> = sources.iter().filter_map(|it| host_called_by(it)).collect();
     let others = sources.iter().filter(|source| host_called_by(source).is_none());
     let others = others.map(|source| match *source {
         RUN => "a stage with `termination: {type: queue}`".to_owned(),
@@ -129,9 +129,9 @@ fn ways_of(sources: &[&str]) -> Vec<String> {
     });
     let in_agents = match hosts[..] {
         [] => None,
-        [host] => Some((format!("`{}`", host.command()), host.page())),
+        [host] => Some((format!("`{}`", host.command), host.page)),
         _ => {
-            let names: Vec<&str> = hosts.iter().map(|host| host.name()).collect();
+            let names: Vec<&str> = hosts.iter().map(|host| host.name).collect();
             Some((format!("`hookwright hook AGENT` ({})", names.join(", ")), PAGE_OF_HOSTS))
         }
     };

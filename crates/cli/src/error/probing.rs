@@ -11,9 +11,9 @@ use super::{Message, without_number};
 #[derive(Debug)]
 pub(crate) enum ProbingFailure {
     /// Its program is not in `PATH`.
-    NotInstalled { host: &'static dyn Host },
+    NotInstalled { host: &'static Host },
     /// The probe itself failed.
-    Probe(&'static dyn Host, ProbeFailure),
+    Probe(&'static Host, ProbeFailure),
 }
 
 /// Why an agent could not be probed.
@@ -43,13 +43,12 @@ impl ProbingFailure {
             ProbingFailure::NotInstalled { host } => plain(
                 format!(
                     "{} is not installed: no `{}` in PATH",
-                    host.display_name(),
-                    host.program().name
+                    host.display_name, host.program.name
                 ),
-                format!("install it: `{}`", host.program().install_command()),
+                format!("install it: `{}`", host.program.install_command()),
             ),
             ProbingFailure::Probe(host, failure) => {
-                let name = host.display_name();
+                let name = host.display_name;
                 match failure {
                     ProbeFailure::NoHome(cause) => plain(
                         format!("no home for {name} can be made: {}", without_number(cause)),
@@ -65,7 +64,7 @@ impl ProbingFailure {
                     ),
                     ProbeFailure::Interrupted => plain(
                         format!("the probe of {name} was interrupted, so nothing is proven"),
-                        format!("run it again: `hookwright doctor --probe {}`", host.name()),
+                        format!("run it again: `hookwright doctor --probe {}`", host.name),
                     ),
                     ProbeFailure::Settings { path, cause } => Message {
                         heading: format!("the settings of {name} cannot be read: {cause}"),

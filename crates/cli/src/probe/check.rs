@@ -50,10 +50,10 @@ pub(crate) enum CallKind {
 }
 
 /// Every check for a host.
-pub(super) fn all(host: &dyn Host) -> Vec<Check> {
-    let calls = &host.offline().calls;
+pub(super) fn all(host: &Host) -> Vec<Check> {
+    let calls = &host.offline.calls;
     let mut all = Vec::new();
-    for known in host.capabilities().iter().filter(|known| is_native(known.native)) {
+    for known in host.capabilities.iter().filter(|known| is_native(known.native)) {
         let has_context = known.inject != Inject::Never && CONTEXT_EVENTS.contains(&known.native);
         if has_context {
             all.push(Check::Context(known.native));

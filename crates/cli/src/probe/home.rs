@@ -47,7 +47,7 @@ pub(super) struct SettingsFile {
 #[derive(Debug, Clone)]
 pub(super) enum HomeSettings {
     /// Those that we generate, for the program of the plan.
-    Generated(&'static dyn Host),
+    Generated(&'static Host),
     /// The user's.
     OfUser(Vec<SettingsFile>),
 }
@@ -74,7 +74,7 @@ impl HomeSettings {
 impl ProbeHome {
     /// Makes a home for one run, with its model.
     pub(super) fn make(
-        host: &'static dyn Host,
+        host: &'static Host,
         own: &Path,
         plan: &RunPlan,
         settings: &HomeSettings,
@@ -94,7 +94,7 @@ impl ProbeHome {
 
     fn fill(
         &self,
-        host: &'static dyn Host,
+        host: &'static Host,
         own: &Path,
         plan: &RunPlan,
         settings: &HomeSettings,
@@ -105,7 +105,7 @@ impl ProbeHome {
         if plan.program == OwnProgram::Crashing {
             write(&program, CRASHING, true)?;
         }
-        let run = host.offline();
+        let run = host.offline;
         let offline = run.files(&self.model.url()).into_iter();
         let offline = offline.chain([run.server_file(&own.to_string_lossy())]);
         let mut files: Vec<SettingsFile> = Vec::new();
@@ -202,9 +202,9 @@ mod tests {
     fn short_settings_of_every_host_have_the_short_timeout_and_the_deadline_to_match() {
         let short = Duration::from_secs(SHORT_TIMEOUT_SECONDS);
         for host in hosts::all() {
-            let files = HomeSettings::Generated(*host).files(Path::new("/bin/hookwright"), true);
+            let files = HomeSettings::Generated(host).files(Path::new("/bin/hookwright"), true);
             for file in files {
-                let name = format!("{}: {}", host.name(), file.path);
+                let name = format!("{}: {}", host.name, file.path);
                 if !file.path.ends_with(".json") {
                     let seconds = SHORT_TIMEOUT_SECONDS;
                     let ways =
@@ -217,7 +217,7 @@ mod tests {
                     continue;
                 }
                 let path = Path::new(&file.path);
-                let entries = hosts::own_entries(*host, path, &file.text).expect("readable");
+                let entries = hosts::own_entries(host, path, &file.text).expect("readable");
                 assert!(!entries.is_empty(), "{name}");
                 for entry in entries {
                     assert_eq!(

@@ -43,7 +43,7 @@ pub(crate) struct ProbeRecord {
 
 impl ProbeRecord {
     /// The last probe of this host.
-    pub(crate) fn read(state: &Path, host: &dyn Host) -> Option<Self> {
+    pub(crate) fn read(state: &Path, host: &Host) -> Option<Self> {
         let mut bytes = Vec::new();
         let file = File::open(file_of(state, host)).ok()?;
         file.take(RECORD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
@@ -81,22 +81,22 @@ impl ProbeRecord {
 }
 
 /// What to tell the user of an agent whose program is another one than the probed one.
-pub(crate) fn notice(state: &Path, host: &dyn Host) -> Option<String> {
+pub(crate) fn notice(state: &Path, host: &Host) -> Option<String> {
     let record = ProbeRecord::read(state, host)?;
     record.is_outdated().then(|| {
         let version = record.agent_version.as_deref().unwrap_or("an unknown version");
         format!(
             "{} has changed since it was probed ({version}, {}); to prove that hooks still hold: \
              hookwright doctor --probe {}",
-            host.display_name(),
+            host.display_name,
             record.at.get(..10).unwrap_or_default(),
-            host.name()
+            host.name
         )
     })
 }
 
-fn file_of(state: &Path, host: &dyn Host) -> PathBuf {
-    state.join(FOLDER).join(format!("{}.json", host.name()))
+fn file_of(state: &Path, host: &Host) -> PathBuf {
+    state.join(FOLDER).join(format!("{}.json", host.name))
 }
 
 /// The size of a program and when it was last changed. Links are followed. The time of the last

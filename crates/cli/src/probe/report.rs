@@ -15,7 +15,7 @@ use crate::text::{visible, visible_path};
 /// The results of a probe.
 #[derive(Debug)]
 pub(crate) struct ProbeReport {
-    pub(crate) host: &'static dyn Host,
+    pub(crate) host: &'static Host,
     pub(crate) program: PathBuf,
     pub(crate) version: Option<ProgramVersion>,
     pub(crate) rows: Vec<ProbeRow>,
@@ -51,7 +51,7 @@ impl ProbeReport {
     /// The agent, its version and its program.
     pub(crate) fn heading(&self) -> String {
         let version = self.version.map_or("of an unknown version".into(), |it| it.to_string());
-        format!("{} {version} ({})", self.host.display_name(), visible_path(&self.program))
+        format!("{} {version} ({})", self.host.display_name, visible_path(&self.program))
     }
 
     /// What it comes to.
@@ -86,8 +86,8 @@ impl ProbeReport {
         });
         json!({
             "version": 1,
-            "agent": self.host.name(),
-            "name": self.host.display_name(),
+            "agent": self.host.name,
+            "name": self.host.display_name,
             "program": self.program.to_string_lossy(),
             "agent_version": self.version.map(|it| it.to_string()),
             "connected": self.is_connected,

@@ -46,7 +46,7 @@ pub(super) async fn run(
     plan: &RunPlan,
     number: usize,
 ) -> Result<AgentRun, ProbeFailure> {
-    let run_id = format!("probe-{}-{}-{number}", agent.host.name(), std::process::id());
+    let run_id = format!("probe-{}-{}-{number}", agent.host.name, std::process::id());
     let launch = Launch {
         program: PathBuf::from("/bin/sh"),
         args: arguments(agent, home, plan),
@@ -83,7 +83,7 @@ pub(super) async fn run(
 }
 
 fn arguments(agent: &InstalledAgent, home: &ProbeHome, plan: &RunPlan) -> Vec<OsString> {
-    let run = agent.host.offline();
+    let run = agent.host.offline;
     let mut words: Vec<OsString> = SHELL.iter().map(OsString::from).collect();
     words.push(agent.program.clone().into());
     let whole = run.arguments(&plan.prompt());
@@ -113,7 +113,7 @@ fn environment(agent: &InstalledAgent, home: &ProbeHome) -> Vec<(OsString, OsStr
     for name in ["NO_PROXY", "no_proxy"] {
         set(name, "127.0.0.1,localhost".into());
     }
-    for (name, value) in agent.host.offline().environment(&home.model.url()) {
+    for (name, value) in agent.host.offline.environment(&home.model.url()) {
         set(&name, value.into());
     }
     all

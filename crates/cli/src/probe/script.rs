@@ -79,7 +79,7 @@ pub(super) struct RunPlan {
 }
 
 /// The runs in empty homes.
-pub(super) fn clean_runs(host: &dyn Host) -> Vec<RunPlan> {
+pub(super) fn clean_runs(host: &Host) -> Vec<RunPlan> {
     let all = check::all(host);
     let main = |check: &Check| place_of(*check) == Place::Main;
     let mut runs = main_runs(host, all.iter().copied().filter(main).collect(), false);
@@ -99,7 +99,7 @@ pub(super) fn clean_runs(host: &dyn Host) -> Vec<RunPlan> {
 }
 
 /// The runs in homes with the user's settings.
-pub(super) fn user_runs(host: &dyn Host) -> Vec<RunPlan> {
+pub(super) fn user_runs(host: &Host) -> Vec<RunPlan> {
     let main = |check: &Check| place_of(*check) == Place::Main;
     main_runs(host, check::all(host).into_iter().filter(main).collect(), true)
 }
@@ -131,9 +131,9 @@ fn place_of(check: Check) -> Place {
 }
 
 /// One run for all checks; if a deny ends the run, one for each check that denies.
-fn main_runs(host: &dyn Host, checks: Vec<Check>, is_users: bool) -> Vec<RunPlan> {
+fn main_runs(host: &Host, checks: Vec<Check>, is_users: bool) -> Vec<RunPlan> {
     let plan = |checks| RunPlan { checks, is_users, program: OwnProgram::This, is_short: false };
-    if !host.offline().ends_at_deny {
+    if !host.offline.ends_at_deny {
         return vec![plan(checks)];
     }
     let denies = |check: &Check| {
@@ -153,8 +153,8 @@ impl RunPlan {
     }
 
     /// The arguments before the others.
-    pub(super) fn arguments(&self, host: &dyn Host) -> Vec<&'static str> {
-        let run = host.offline();
+    pub(super) fn arguments(&self, host: &Host) -> Vec<&'static str> {
+        let run = host.offline;
         let direct = run
             .calls
             .direct
@@ -164,17 +164,17 @@ impl RunPlan {
     }
 
     /// What the model says to the agent and to its subagent.
-    pub(super) fn conversations(&self, host: &dyn Host, project: &Path) -> Vec<ToldConversation> {
+    pub(super) fn conversations(&self, host: &Host, project: &Path) -> Vec<ToldConversation> {
         let mut main: Vec<ModelTurn> = Vec::new();
         // There is always a call, so that every event fires.
         if !self.checks.contains(&Check::Call(CallKind::Shell)) {
-            main.push(turn((host.offline().calls.shell)("touch allowed-first")));
+            main.push(turn((host.offline.calls.shell)("touch allowed-first")));
         }
         for check in &self.checks {
             main.extend(turns(host, *check, project));
         }
         main.push(ModelTurn::Text("all done"));
-        let shell = host.offline().calls.shell;
+        let shell = host.offline.calls.shell;
         let subagent = vec![
             turn(shell("touch allowed-subagent")),
             turn(shell("touch denied-subagent # probe-deny-subagent")),
@@ -188,8 +188,8 @@ impl RunPlan {
 }
 
 /// The turns of one check.
-fn turns(host: &dyn Host, check: Check, project: &Path) -> Vec<ModelTurn> {
-    let calls = &host.offline().calls;
+fn turns(host: &Host, check: Check, project: &Path) -> Vec<ModelTurn> {
+    let calls = &host.offline.calls;
     let path = |name: &str| project.join(name).to_string_lossy().into_owned();
     let shell = |command: &str| vec![turn((calls.shell)(command))];
     let mark = check.mark();

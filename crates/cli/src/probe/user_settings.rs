@@ -29,7 +29,7 @@ pub(super) struct UserSettings {
 
 impl UserSettings {
     /// Reads the user's settings of this host.
-    pub(super) fn read(host: &dyn Host) -> Result<Self, ProbeFailure> {
+    pub(super) fn read(host: &Host) -> Result<Self, ProbeFailure> {
         let folders = UserFolders::current();
         let config_home = folders.config();
         let whereabouts = Whereabouts {
@@ -39,7 +39,7 @@ impl UserSettings {
             config_home: config_home.as_deref(),
         };
         let environment = process_environment();
-        let agents = host.agents().iter().filter(|agent| agent.name == host.name());
+        let agents = host.agents.iter().filter(|agent| agent.name == host.name);
         let locations = agents.flat_map(|agent| (agent.settings)(&whereabouts, &environment));
         let of_user = locations.filter(|location| location.layer == Layer::Global);
         let mut found = Self::default();
@@ -58,7 +58,7 @@ impl UserSettings {
         &self.files
     }
 
-    fn add(&mut self, host: &dyn Host, path: &Path) -> Result<(), ProbeFailure> {
+    fn add(&mut self, host: &Host, path: &Path) -> Result<(), ProbeFailure> {
         let Some(text) = text_of(path)? else { return Ok(()) };
         let faulty = |cause: String| ProbeFailure::Settings { path: path.to_owned(), cause };
         let keys = switch_keys(host, path);
@@ -75,7 +75,7 @@ impl UserSettings {
         }
         self.add_switches(host, path, &below)?;
         let config = path.with_file_name(CODEX_CONFIG);
-        if host.name() == "codex"
+        if host.name == "codex"
             && let Some(text) = text_of(&config)?
         {
             let trust = CodexTrust::parse(&text)
@@ -94,11 +94,11 @@ impl UserSettings {
     /// Adds switches that are in files beside these settings. Those of the system are there anyway.
     fn add_switches(
         &mut self,
-        host: &dyn Host,
+        host: &Host,
         settings: &Path,
         below: &str,
     ) -> Result<(), ProbeFailure> {
-        for switch in host.off_switches() {
+        for switch in host.differences.off_switches {
             let path = switch.path(settings);
             if path == settings || Path::new(switch.file).is_absolute() {
                 continue;
@@ -117,13 +117,13 @@ impl UserSettings {
 }
 
 /// The keys at the top of this file that can keep hooks from running.
-fn switch_keys(host: &dyn Host, path: &Path) -> Vec<&'static str> {
-    let here = host.off_switches().iter().filter(|switch| switch.path(path) == path);
+fn switch_keys(host: &Host, path: &Path) -> Vec<&'static str> {
+    let here = host.differences.off_switches.iter().filter(|switch| switch.path(path) == path);
     here.filter_map(|switch| switch.keys.first().copied()).collect()
 }
 
 /// Where the same file is in a home without variables that move it.
-fn path_in_home(host: &dyn Host, path: &Path) -> Option<String> {
+fn path_in_home(host: &Host, path: &Path) -> Option<String> {
     let files = host.files("hookwright");
     let same = files.iter().find(|file| Path::new(file.path).file_name() == path.file_name());
     same.map(|file| file.path.to_owned())

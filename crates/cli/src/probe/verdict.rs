@@ -69,7 +69,7 @@ impl Verdict {
 }
 
 /// What a run shows about a check.
-pub(super) fn of(host: &dyn Host, check: Check, plan: &RunPlan, run: &AgentRun) -> Verdict {
+pub(super) fn of(host: &Host, check: Check, plan: &RunPlan, run: &AgentRun) -> Verdict {
     match check {
         Check::Fires(event) if run.fired(event) > 0 => Verdict::Fired,
         Check::Fires(_) => Verdict::Absent,
@@ -95,7 +95,7 @@ pub(super) fn of(host: &dyn Host, check: Check, plan: &RunPlan, run: &AgentRun) 
     }
 }
 
-fn denied(host: &dyn Host, check: Check, plan: &RunPlan, run: &AgentRun) -> Verdict {
+fn denied(host: &Host, check: Check, plan: &RunPlan, run: &AgentRun) -> Verdict {
     let mark = check.mark();
     if run.has(&format!("denied-{mark}")) {
         return if check.is_known_hole() { Verdict::OpenKnown } else { Verdict::Open };
@@ -119,8 +119,8 @@ fn denied(host: &dyn Host, check: Check, plan: &RunPlan, run: &AgentRun) -> Verd
         // Nothing of ours ran that could give a reason.
         Check::ProgramMissing | Check::ProgramCrash => Verdict::Denied,
         _ if run.heard(&reason) => Verdict::Denied,
-        Check::Call(CallKind::Subagent) if host.offline().ends_at_deny => Verdict::DeniedAndEnded,
-        _ if host.offline().ends_at_deny && plan.checks.len() == 1 => Verdict::DeniedAndEnded,
+        Check::Call(CallKind::Subagent) if host.offline.ends_at_deny => Verdict::DeniedAndEnded,
+        _ if host.offline.ends_at_deny && plan.checks.len() == 1 => Verdict::DeniedAndEnded,
         _ => Verdict::Unheard,
     }
 }

@@ -70,9 +70,9 @@ fn with_agents(agents: &[&str]) -> Sandbox {
         let host = hosts::named(agent).unwrap();
         let script = match *agent {
             "codex" => CODEX.to_owned(),
-            _ => format!("#!/bin/sh\necho 'agent {}'\n", host.program().measured),
+            _ => format!("#!/bin/sh\necho 'agent {}'\n", host.program.measured),
         };
-        sandbox = sandbox.program(&format!("../bin/{}", host.program().name), &script);
+        sandbox = sandbox.program(&format!("../bin/{}", host.program.name), &script);
     }
     let home = fs::canonicalize(sandbox.path("..")).unwrap();
     let path = std::env::var("PATH").unwrap();
@@ -105,7 +105,7 @@ fn home(sandbox: &Sandbox) -> Vec<(String, u32, Vec<u8>)> {
 }
 
 fn names() -> Vec<&'static str> {
-    hosts::all().iter().map(|host| host.name()).collect()
+    hosts::all().iter().map(|host| host.name).collect()
 }
 
 fn statuses(sandbox: &Sandbox) -> Vec<(String, String)> {

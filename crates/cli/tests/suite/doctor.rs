@@ -17,9 +17,9 @@ use crate::support::{Ran, Sandbox};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hookwright");
 
 /// A home in which this agent is installed with this version, and a trusted guard.
-fn installed(host: &dyn Host, version: &str) -> Sandbox {
+fn installed(host: &Host, version: &str) -> Sandbox {
     let sandbox = Sandbox::with_hooks("hooks: {tool:pre_execute: [{command: 'true'}]}");
-    let program = format!("../bin/{}", host.program().name);
+    let program = format!("../bin/{}", host.program.name);
     let sandbox = sandbox.program(&program, &format!("#!/bin/sh\necho '{version}'\n"));
     let bin = sandbox.path("../bin").canonicalize().unwrap();
     trust(sandbox.set("PATH", &format!("{}:/usr/bin:/bin", bin.display())))
@@ -28,7 +28,7 @@ fn installed(host: &dyn Host, version: &str) -> Sandbox {
 /// The same, with the settings that we generate, changed in some way.
 fn connected(name: &str, change: impl Fn(&str) -> String) -> Sandbox {
     let host = hosts::named(name).unwrap();
-    let mut sandbox = installed(host, &host.program().measured.to_string());
+    let mut sandbox = installed(host, &host.program.measured.to_string());
     for file in host.files(PROGRAM) {
         let path = format!("../{}", file.path);
         let text = change(&file.text);
@@ -106,12 +106,12 @@ fn assert_open(name: &str, change: impl Fn(&str) -> String, expected: &[&str]) {
 #[test]
 fn with_the_settings_that_we_generate_no_guard_is_open_in_any_agent() {
     for host in hosts::all() {
-        let ran = connected(host.name(), str::to_owned).run(&["doctor", host.name()]);
-        assert_eq!(ran.code, 0, "{}:\n{}", host.name(), ran.stdout);
-        assert!(ran.stdout.contains("  ok    settings"), "{}:\n{}", host.name(), ran.stdout);
+        let ran = connected(host.name, str::to_owned).run(&["doctor", host.name]);
+        assert_eq!(ran.code, 0, "{}:\n{}", host.name, ran.stdout);
+        assert!(ran.stdout.contains("  ok    settings"), "{}:\n{}", host.name, ran.stdout);
         assert!(ran.stdout.ends_with("no guard is open\n"), "{}", ran.stdout);
         // Nothing has proven it yet.
-        let probe = format!("hookwright doctor --probe {}", host.name());
+        let probe = format!("hookwright doctor --probe {}", host.name);
         assert!(line(&ran, "  note  probe").contains(&probe), "{}", ran.stdout);
     }
 }
@@ -119,11 +119,11 @@ fn with_the_settings_that_we_generate_no_guard_is_open_in_any_agent() {
 #[test]
 fn an_agent_that_does_not_call_us_is_an_open_guard() {
     for host in hosts::all() {
-        let version = host.program().measured.to_string();
-        let ran = installed(*host, &version).run(&["doctor", host.name()]);
-        assert_eq!(ran.code, 1, "{}", host.name());
+        let version = host.program.measured.to_string();
+        let ran = installed(host, &version).run(&["doctor", host.name]);
+        assert_eq!(ran.code, 1, "{}", host.name);
         let said = line(&ran, "  open  settings");
-        assert!(said.contains("does not call hookwright"), "{}: {said}", host.name());
+        assert!(said.contains("does not call hookwright"), "{}: {said}", host.name);
         assert!(ran.stdout.ends_with("1 guard open\n"), "{}", ran.stdout);
     }
 }

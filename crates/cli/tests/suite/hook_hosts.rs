@@ -303,7 +303,7 @@ fn check_knows_the_settings_of_every_host() {
             sandbox = sandbox.file(&format!("{folder}/{name}"), file.text);
         }
         let known = sandbox.run(&["check"]);
-        assert_eq!((known.code, known.stderr.as_str()), (0, ""), "{}", host.name());
+        assert_eq!((known.code, known.stderr.as_str()), (0, ""), "{}", host.name);
     }
 }
 

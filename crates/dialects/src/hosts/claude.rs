@@ -9,140 +9,66 @@ mod offline;
 mod reply;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use hookwright_config::{ForeignFile, Loaded};
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::variables::Environment;
-use hookwright_events::{Decision, EventName, EventSpec};
+use hookwright_config::Loaded;
 
 use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
-    ProgramVersion, UnreadableCall,
+    Host, HostDifferences, HostFile, HostProgram, HostReply, OffSwitch, ProgramVersion, StartFolder,
 };
 use crate::claude::{self, SYSTEM};
 
 /// Claude Code.
-#[derive(Debug)]
-pub struct ClaudeHost;
-
-impl Host for ClaudeHost {
-    fn name(&self) -> &'static str {
-        SYSTEM
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Claude Code"
-    }
-
-    fn command(&self) -> &'static str {
-        "hookwright hook claude"
-    }
-
-    fn page(&self) -> &'static str {
-        "docs/claude-code.md"
-    }
-
-    fn program(&self) -> HostProgram {
-        HostProgram {
-            name: "claude",
-            package: "@anthropic-ai/claude-code",
-            measured: ProgramVersion::new(2, 1, 295),
-            missing_before: Some("it runs the tool if a hook's program is missing or crashes"),
-        }
-    }
-
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(self, sent)
-    }
-
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
-        reply::reply_to(&call.event, decision)
-    }
-
-    /// Claude Code reads the reason from standard error.
-    fn refuse_unread(&self, reason: &str) -> HostReply {
-        HostReply { stdout: String::new(), ..HostReply::deny_to_any_host(reason) }
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        capabilities::ALL
-    }
-
-    fn capability(&self, event: &EventName) -> Capability {
-        capabilities::of_event(event)
-    }
-
-    fn patience(&self, event: &EventName) -> Duration {
-        capabilities::patience(event)
-    }
-
-    fn sends(&self, event: &EventSpec) -> bool {
-        event.name_in(SYSTEM).is_some()
-    }
-
-    fn project(
-        &self,
-        _call: &HostCall,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf> {
-        variable("CLAUDE_PROJECT_DIR").map(PathBuf::from)
-    }
-
-    fn marks(&self) -> &'static [&'static str] {
-        &["CLAUDECODE", "CLAUDE_PROJECT_DIR"]
-    }
-
-    fn sets_for_hooks(&self, variable: &str) -> bool {
-        variable.starts_with("CLAUDE") || matches!(variable, "AI_AGENT" | "TRACEPARENT")
-    }
-
-    /// Of several entries with the same command, Claude Code runs one.
-    fn may_deliver_twice(&self) -> bool {
-        false
-    }
-
-    fn agents(&self) -> &'static [HostAgent] {
-        settings::AGENTS
-    }
-
-    fn calls_in(
-        &self,
-        settings: &[ForeignFile<'_>],
-        environment: &Environment,
-    ) -> Vec<(EventName, Matcher)> {
+pub static HOST: Host = Host {
+    name: SYSTEM,
+    display_name: "Claude Code",
+    command: "hookwright hook claude",
+    page: "docs/claude-code.md",
+    program: HostProgram {
+        name: "claude",
+        package: "@anthropic-ai/claude-code",
+        measured: ProgramVersion::new(2, 1, 295),
+        missing_before: Some("it runs the tool if a hook's program is missing or crashes"),
+    },
+    capabilities: capabilities::ALL,
+    marks: &["CLAUDECODE", "CLAUDE_PROJECT_DIR"],
+    own_variables: &["CLAUDE*", "AI_AGENT", "TRACEPARENT"],
+    start_folder: StartFolder::Variables(&["CLAUDE_PROJECT_DIR"]),
+    agents: settings::AGENTS,
+    offline: &offline::RUN,
+    patience: capabilities::patience,
+    read: call::read,
+    reply: |_, call, decision| reply::reply_to(&call.event, decision),
+    calls_in: |_, files, environment| {
         // The command that reads the settings' hooks reports their faults.
-        claude::read_settings(settings, environment, &mut Loaded::default())
-    }
-
-    fn files(&self, program: &str) -> Vec<HostFile> {
+        claude::read_settings(files, environment, &mut Loaded::default())
+    },
+    files: |program| {
         let file = HostFile::settings(".claude/settings.json", &settings::to_install(program));
         vec![file.moved_by("CLAUDE_CONFIG_DIR", ".claude")]
-    }
+    },
+    differences: HostDifferences {
+        // Claude Code reads the reason from standard error.
+        refuse_unread: |reason| HostReply {
+            stdout: String::new(),
+            ..HostReply::deny_to_any_host(reason)
+        },
+        capability: |_, event| capabilities::of_event(event),
+        sends: |_, event| event.name_in(SYSTEM).is_some(),
+        // Of several entries with the same command, Claude Code runs one.
+        may_deliver_twice: false,
+        off_switches: &[
+            all_hooks_off("settings.json"),
+            all_hooks_off("settings.local.json"),
+            all_hooks_off(MANAGED),
+            OffSwitch { file: MANAGED, keys: &["allowManagedHooksOnly"], off: true },
+        ],
+        cautions: &["a session that already runs may write its old settings back: restart it"],
+        ..HostDifferences::NONE
+    },
+};
 
-    fn off_switches(&self) -> &'static [OffSwitch] {
-        const MANAGED: &str = "/etc/claude-code/managed-settings.json";
-        const fn switch(file: &'static str) -> OffSwitch {
-            OffSwitch { file, keys: &["disableAllHooks"], off: true }
-        }
-        const MANAGED_ONLY: OffSwitch =
-            OffSwitch { file: MANAGED, keys: &["allowManagedHooksOnly"], off: true };
-        const ALL: &[OffSwitch] = &[
-            switch("settings.json"),
-            switch("settings.local.json"),
-            switch(MANAGED),
-            MANAGED_ONLY,
-        ];
-        ALL
-    }
+/// The settings of the machine's administrator.
+const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
-    fn cautions(&self, _of_project: bool) -> &'static [&'static str] {
-        &["a session that already runs may write its old settings back: restart it"]
-    }
-
-    fn offline(&self) -> &'static OfflineRun {
-        &offline::RUN
-    }
+const fn all_hooks_off(file: &'static str) -> OffSwitch {
+    OffSwitch { file, keys: &["disableAllHooks"], off: true }
 }

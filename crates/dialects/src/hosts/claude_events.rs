@@ -26,7 +26,7 @@ pub(super) enum InputForm {
 
 /// The call in a payload whose fields have Claude Code's names.
 pub(super) fn read(
-    host: &dyn Host,
+    host: &Host,
     payload: Payload,
     names: &[ToolField],
 ) -> Result<HostCall, UnreadableCall> {
@@ -53,20 +53,20 @@ pub(super) fn tool_call(event: Event, names: &[ToolField]) -> Result<HostCall, U
     Ok(event.into())
 }
 
-fn event_named(host: &dyn Host, foreign: &str, payload: &Payload) -> Option<EventName> {
+fn event_named(host: &Host, foreign: &str, payload: &Payload) -> Option<EventName> {
     if let Some(known) = known_event(foreign) {
         return Some(known);
     }
     if is_tool_call(&payload.fields) {
         return Some(EventName::TOOL_PRE_EXECUTE);
     }
-    EventName::resolve(&format!("{}:{}", host.name(), snake_case(foreign)?))
+    EventName::resolve(&format!("{}:{}", host.name, snake_case(foreign)?))
 }
 
 /// The decision at this event: a deny is the one that every agent understands, everything else has
 /// Claude Code's fields.
 pub(super) fn reply(
-    host: &dyn Host,
+    host: &Host,
     call: &HostCall,
     decision: &Decision,
     form: InputForm,
@@ -128,11 +128,7 @@ pub(super) fn reply(
 
 /// The plan for a decision, and what the event can carry. A tool call under a name that this program
 /// does not know gets nothing but the deny that every agent understands.
-pub(super) fn plan(
-    host: &dyn Host,
-    call: &HostCall,
-    decision: &Decision,
-) -> (ReplyPlan, Capability) {
+pub(super) fn plan(host: &Host, call: &HostCall, decision: &Decision) -> (ReplyPlan, Capability) {
     let event = &call.event;
     let known = host.capability(&event.name);
     let is_other = |name: &str| !name.eq_ignore_ascii_case(known.event);

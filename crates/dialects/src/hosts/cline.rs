@@ -8,107 +8,35 @@ mod offline;
 mod reply;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use hookwright_config::ForeignFile;
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::variables::Environment;
-use hookwright_events::{Decision, EventName};
-
-use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
-    ProgramVersion, UnreadableCall,
-};
+use super::limits::LEAST_PATIENCE;
+use super::{Host, HostDifferences, HostProgram, ProgramVersion, StartFolder};
 
 /// Cline.
-#[derive(Debug)]
-pub struct ClineHost;
-
-impl Host for ClineHost {
-    fn name(&self) -> &'static str {
-        "cline"
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Cline"
-    }
-
-    fn command(&self) -> &'static str {
-        "hookwright hook cline"
-    }
-
-    fn page(&self) -> &'static str {
-        "docs/cline.md"
-    }
-
-    fn program(&self) -> HostProgram {
-        HostProgram {
-            name: "cline",
-            package: "cline",
-            measured: ProgramVersion::new(3, 0, 65),
-            missing_before: None,
-        }
-    }
-
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(self, sent)
-    }
-
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
-        reply::reply_to(self, call, decision)
-    }
-
-    fn refuse_unread(&self, reason: &str) -> HostReply {
-        reply::deny(reason)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        capabilities::ALL
-    }
-
-    fn patience(&self, event: &EventName) -> Duration {
-        capabilities::patience(event)
-    }
-
-    fn project(
-        &self,
-        call: &HostCall,
-        _variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf> {
-        call.event.text("cwd").map(PathBuf::from)
-    }
-
-    fn marks(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn sets_for_hooks(&self, variable: &str) -> bool {
-        variable.starts_with("CLINE_")
-    }
-
-    fn agents(&self) -> &'static [HostAgent] {
-        settings::AGENTS
-    }
-
-    fn calls_in(
-        &self,
-        settings: &[ForeignFile<'_>],
-        _environment: &Environment,
-    ) -> Vec<(EventName, Matcher)> {
-        settings::calls_in(settings)
-    }
-
-    fn files(&self, program: &str) -> Vec<HostFile> {
-        settings::to_install(program)
-    }
-
-    fn offline(&self) -> &'static OfflineRun {
-        &offline::RUN
-    }
-
-    fn is_own_file(&self, file: &HostFile, text: &str) -> bool {
-        settings::is_ours(file, text)
-    }
-}
+pub static HOST: Host = Host {
+    name: "cline",
+    display_name: "Cline",
+    command: "hookwright hook cline",
+    page: "docs/cline.md",
+    program: HostProgram {
+        name: "cline",
+        package: "cline",
+        measured: ProgramVersion::new(3, 0, 65),
+        missing_before: None,
+    },
+    capabilities: capabilities::ALL,
+    marks: &[],
+    own_variables: &["CLINE_*"],
+    start_folder: StartFolder::OfCall,
+    agents: settings::AGENTS,
+    offline: &offline::RUN,
+    patience: |_| LEAST_PATIENCE,
+    read: call::read,
+    reply: reply::reply_to,
+    calls_in: |_, files, _| settings::calls_in(files),
+    files: settings::to_install,
+    differences: HostDifferences {
+        refuse_unread: reply::deny,
+        is_own_file: settings::is_ours,
+        ..HostDifferences::NONE
+    },
+};

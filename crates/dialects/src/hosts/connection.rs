@@ -30,7 +30,7 @@ pub struct Connection {
 pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Connection> {
     let mut all = Vec::new();
     let agents =
-        super::all().iter().flat_map(|host| host.agents().iter().map(|agent| (*host, agent)));
+        super::all().iter().flat_map(|host| host.agents.iter().map(|agent| (*host, agent)));
     for (host, agent) in agents {
         let locations = (agent.settings)(whereabouts, environment);
         let files: Vec<ConfigFile> = locations
@@ -51,7 +51,7 @@ pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> 
         let calls = host.calls_in(&files, environment).into_iter();
         all.extend(calls.map(|(event, subjects)| Connection {
             agent: agent.name,
-            host: host.name(),
+            host: host.name,
             event,
             subjects,
         }));

@@ -8,103 +8,34 @@ mod offline;
 mod reply;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use hookwright_config::ForeignFile;
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::variables::Environment;
-use hookwright_events::{Decision, EventName};
-
-use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
-    ProgramVersion, UnreadableCall,
-};
+use super::limits::LEAST_PATIENCE;
+use super::{Host, HostDifferences, HostProgram, OffSwitch, ProgramVersion, StartFolder};
 
 /// Droid.
-#[derive(Debug)]
-pub struct DroidHost;
-
-impl Host for DroidHost {
-    fn name(&self) -> &'static str {
-        "droid"
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Droid"
-    }
-
-    fn command(&self) -> &'static str {
-        "hookwright hook droid"
-    }
-
-    fn page(&self) -> &'static str {
-        "docs/droid.md"
-    }
-
-    fn program(&self) -> HostProgram {
-        HostProgram {
-            name: "droid",
-            package: "droid",
-            measured: ProgramVersion::new(0, 215, 0),
-            missing_before: None,
-        }
-    }
-
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(self, sent)
-    }
-
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
-        reply::reply_to(self, call, decision)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        capabilities::ALL
-    }
-
-    fn patience(&self, event: &EventName) -> Duration {
-        capabilities::patience(event)
-    }
-
-    fn project(
-        &self,
-        _call: &HostCall,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf> {
-        super::first_path(variable, &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"])
-    }
-
-    fn marks(&self) -> &'static [&'static str] {
-        &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"]
-    }
-
-    fn sets_for_hooks(&self, variable: &str) -> bool {
-        ["FACTORY_", "DROID_", "CLAUDE_"].iter().any(|begin| variable.starts_with(begin))
-    }
-
-    fn agents(&self) -> &'static [HostAgent] {
-        settings::AGENTS
-    }
-
-    fn calls_in(
-        &self,
-        settings: &[ForeignFile<'_>],
-        _environment: &Environment,
-    ) -> Vec<(EventName, Matcher)> {
-        settings::calls_in(self, settings)
-    }
-
-    fn files(&self, program: &str) -> Vec<HostFile> {
-        settings::to_install(program)
-    }
-
-    fn offline(&self) -> &'static OfflineRun {
-        &offline::RUN
-    }
-
-    fn off_switches(&self) -> &'static [OffSwitch] {
-        &[OffSwitch { file: "settings.json", keys: &["hooksDisabled"], off: true }]
-    }
-}
+pub static HOST: Host = Host {
+    name: "droid",
+    display_name: "Droid",
+    command: "hookwright hook droid",
+    page: "docs/droid.md",
+    program: HostProgram {
+        name: "droid",
+        package: "droid",
+        measured: ProgramVersion::new(0, 215, 0),
+        missing_before: None,
+    },
+    capabilities: capabilities::ALL,
+    marks: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
+    own_variables: &["FACTORY_*", "DROID_*", "CLAUDE_*"],
+    start_folder: StartFolder::Variables(&["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"]),
+    agents: settings::AGENTS,
+    offline: &offline::RUN,
+    patience: |_| LEAST_PATIENCE,
+    read: call::read,
+    reply: reply::reply_to,
+    calls_in: |host, files, _| settings::calls_in(host, files),
+    files: settings::to_install,
+    differences: HostDifferences {
+        off_switches: &[OffSwitch { file: "settings.json", keys: &["hooksDisabled"], off: true }],
+        ..HostDifferences::NONE
+    },
+};

@@ -154,24 +154,24 @@ mod tests {
     #[test]
     fn every_host_gets_its_model_its_prompt_and_its_server() {
         for host in hosts::all() {
-            let run = host.offline();
+            let run = host.offline;
             let files = run.files("http://127.0.0.1:1");
             let environment = run.environment("http://127.0.0.1:1");
             let values =
                 files.iter().map(|(_, text)| text).chain(environment.iter().map(|it| &it.1));
             let with_url = values.filter(|text| text.contains("http://127.0.0.1:1")).count();
-            assert!(with_url > 0, "{}: no address", host.name());
+            assert!(with_url > 0, "{}: no address", host.name);
             let arguments = run.arguments("a prompt").join(" ");
-            assert!(arguments.contains("a prompt"), "{}: {arguments}", host.name());
+            assert!(arguments.contains("a prompt"), "{}: {arguments}", host.name);
             let (_, text) = run.server_file("/a \"b\"/program");
-            assert!(text.contains(r#""/a \"b\"/program""#), "{}: {text}", host.name());
+            assert!(text.contains(r#""/a \"b\"/program""#), "{}: {text}", host.name);
             for argument in SERVER_ARGUMENTS {
-                assert!(text.contains(&format!("\"{argument}\"")), "{}: {text}", host.name());
+                assert!(text.contains(&format!("\"{argument}\"")), "{}: {text}", host.name);
             }
             let every = [&files[..], &[run.server_file("p")]].concat();
             for (path, text) in every.iter().filter(|(path, _)| path.ends_with(".json")) {
                 let read = serde_json::from_str::<Value>(text);
-                assert!(read.is_ok_and(|it| it.is_object()), "{}: {path}", host.name());
+                assert!(read.is_ok_and(|it| it.is_object()), "{}: {path}", host.name);
             }
         }
     }

@@ -8,115 +8,39 @@ mod offline;
 mod reply;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use hookwright_config::ForeignFile;
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::variables::Environment;
-use hookwright_events::{Decision, EventName};
-
-use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OfflineRun,
-    ProgramVersion, UnreadableCall,
-};
+use super::limits::LEAST_PATIENCE;
+use super::{Host, HostDifferences, HostProgram, ProgramVersion, StartFolder};
 
 /// opencode.
-#[derive(Debug)]
-pub struct OpencodeHost;
-
-impl Host for OpencodeHost {
-    fn name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn display_name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn command(&self) -> &'static str {
-        "hookwright hook opencode"
-    }
-
-    fn page(&self) -> &'static str {
-        "docs/opencode.md"
-    }
-
-    fn program(&self) -> HostProgram {
-        HostProgram {
-            name: "opencode",
-            package: "opencode-ai",
-            measured: ProgramVersion::new(1, 18, 33),
-            missing_before: None,
-        }
-    }
-
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(self, sent)
-    }
-
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
-        reply::reply_to(self, call, decision)
-    }
-
-    fn refuse_unread(&self, reason: &str) -> HostReply {
-        reply::deny(reason)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        capabilities::ALL
-    }
-
-    fn patience(&self, event: &EventName) -> Duration {
-        capabilities::patience(event)
-    }
-
-    fn project(
-        &self,
-        call: &HostCall,
-        _variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf> {
-        call.event.text("cwd").map(PathBuf::from)
-    }
-
-    fn marks(&self) -> &'static [&'static str] {
-        &[settings::MARK]
-    }
-
-    fn sets_for_hooks(&self, variable: &str) -> bool {
-        variable.starts_with("OPENCODE_") || variable == settings::MARK
-    }
-
-    fn agents(&self) -> &'static [HostAgent] {
-        settings::AGENTS
-    }
-
-    fn calls_in(
-        &self,
-        settings: &[ForeignFile<'_>],
-        _environment: &Environment,
-    ) -> Vec<(EventName, Matcher)> {
-        settings::calls_in(settings)
-    }
-
-    fn files(&self, program: &str) -> Vec<HostFile> {
-        settings::to_install(program)
-    }
-
-    fn offline(&self) -> &'static OfflineRun {
-        &offline::RUN
-    }
-
-    fn is_own_file(&self, _file: &HostFile, text: &str) -> bool {
-        settings::is_ours(text)
-    }
-
-    fn load_check(&self, file: &HostFile) -> Option<String> {
-        Some(settings::load_check(&file.text))
-    }
-
-    fn cautions(&self, _of_project: bool) -> &'static [&'static str] {
-        &["`opencode --pure` and OPENCODE_PURE run without plugins, so without your hooks"]
-    }
-}
+pub static HOST: Host = Host {
+    name: "opencode",
+    display_name: "opencode",
+    command: "hookwright hook opencode",
+    page: "docs/opencode.md",
+    program: HostProgram {
+        name: "opencode",
+        package: "opencode-ai",
+        measured: ProgramVersion::new(1, 18, 33),
+        missing_before: None,
+    },
+    capabilities: capabilities::ALL,
+    marks: &[settings::MARK],
+    own_variables: &["OPENCODE_*", settings::MARK],
+    start_folder: StartFolder::OfCall,
+    agents: settings::AGENTS,
+    offline: &offline::RUN,
+    patience: |_| LEAST_PATIENCE,
+    read: call::read,
+    reply: reply::reply_to,
+    calls_in: |_, files, _| settings::calls_in(files),
+    files: settings::to_install,
+    differences: HostDifferences {
+        refuse_unread: reply::deny,
+        is_own_file: |_, text| settings::is_ours(text),
+        load_check: |file| Some(settings::load_check(&file.text)),
+        cautions: &[
+            "`opencode --pure` and OPENCODE_PURE run without plugins, so without your hooks",
+        ],
+        ..HostDifferences::NONE
+    },
+};

@@ -53,7 +53,7 @@ const PROGRAM: &str = "/HOOKWRIGHT-PROGRAM/hookwright";
 const NOTHING: &str = "true";
 
 /// The entries of a settings file that call us.
-pub fn own_entries(host: &dyn Host, path: &Path, text: &str) -> Result<Vec<OwnEntry>, Fault> {
+pub fn own_entries(host: &Host, path: &Path, text: &str) -> Result<Vec<OwnEntry>, Fault> {
     match host.files(PROGRAM).first() {
         Some(file) if !is_json(file.path) => Ok(in_generated(host, path, text)),
         _ => Ok(in_json(host, &value_of(path, text)?)),
@@ -63,7 +63,7 @@ pub fn own_entries(host: &dyn Host, path: &Path, text: &str) -> Result<Vec<OwnEn
 /// The same file with our entries and these top-level keys, and nothing else. `None` if nothing is
 /// left.
 pub fn own_settings(
-    host: &dyn Host,
+    host: &Host,
     path: &Path,
     text: &str,
     keys: &[&str],
@@ -103,14 +103,14 @@ fn is_json(path: &str) -> bool {
 }
 
 /// A generated file is ours if it is what we generate now, for whatever program.
-fn in_generated(host: &dyn Host, path: &Path, text: &str) -> Vec<OwnEntry> {
+fn in_generated(host: &Host, path: &Path, text: &str) -> Vec<OwnEntry> {
     let generated = host.files(PROGRAM);
     let name = path.file_name();
     let Some(file) = generated.iter().find(|file| Path::new(file.path).file_name() == name) else {
         return Vec::new();
     };
     let Some(program) = program_in(file, text) else { return Vec::new() };
-    let events = host.capabilities().iter();
+    let events = host.capabilities.iter();
     let named =
         |event: &&super::Capability| !file.is_program || Some(OsStr::new(event.event)) == name;
     let entry = |event: &super::Capability| OwnEntry {
@@ -131,7 +131,7 @@ fn program_in<'a>(file: &HostFile, text: &'a str) -> Option<&'a str> {
     text.strip_prefix(before)?.strip_suffix(after)
 }
 
-fn in_json(host: &dyn Host, whole: &Value) -> Vec<OwnEntry> {
+fn in_json(host: &Host, whole: &Value) -> Vec<OwnEntry> {
     let unit = timeout_unit(host);
     let hooks = whole.get("hooks").filter(|hooks| hooks.is_object()).unwrap_or(whole);
     let mut all = Vec::new();
@@ -143,7 +143,7 @@ fn in_json(host: &dyn Host, whole: &Value) -> Vec<OwnEntry> {
                 let (Some(fields), Some(call)) = (entry.as_object(), call_of(host, entry)) else {
                     continue;
                 };
-                let known = host.capabilities().iter();
+                let known = host.capabilities.iter();
                 let native = known
                     .filter(|known| known.event.eq_ignore_ascii_case(event))
                     .find_map(|known| EventName::resolve(known.native));
@@ -171,19 +171,19 @@ fn in_json(host: &dyn Host, whole: &Value) -> Vec<OwnEntry> {
 }
 
 /// The call that an entry makes, if it is one of ours.
-fn call_of<'a>(host: &dyn Host, entry: &'a Value) -> Option<OwnCall<'a>> {
+fn call_of<'a>(host: &Host, entry: &'a Value) -> Option<OwnCall<'a>> {
     let command = ["command", "bash"].iter().find_map(|key| entry.get(*key)?.as_str())?;
     match entry.get("args").and_then(Value::as_array) {
         Some(args) => {
             let args: Option<Vec<&str>> = args.iter().map(Value::as_str).collect();
-            own_call::with_args(host.name(), command, &args?)
+            own_call::with_args(host.name, command, &args?)
         }
-        None => own_call::in_command(host.name(), command),
+        None => own_call::in_command(host.name, command),
     }
 }
 
 /// How many of the host's units of a timeout are one second: what we generate names both.
-fn timeout_unit(host: &dyn Host) -> f64 {
+fn timeout_unit(host: &Host) -> f64 {
     let generated = host.files(PROGRAM);
     let text = generated.first().map_or("", |file| file.text.as_str());
     if text.contains("--deadline 60") && text.contains("60000") { 1000.0 } else { 1.0 }
@@ -194,7 +194,7 @@ fn seconds(deadline: &str) -> Option<Duration> {
 }
 
 /// Leaves our entries, each at its place.
-fn keep_own(host: &dyn Host, hooks: &mut Map<String, Value>) {
+fn keep_own(host: &Host, hooks: &mut Map<String, Value>) {
     hooks.retain(|_, groups| {
         let Some(groups) = groups.as_array_mut() else { return false };
         let mut is_any = false;
@@ -210,7 +210,7 @@ fn keep_own(host: &dyn Host, hooks: &mut Map<String, Value>) {
 }
 
 /// Whether it is ours; otherwise it becomes one that does nothing.
-fn keep_entry(host: &dyn Host, entry: &mut Value) -> bool {
+fn keep_entry(host: &Host, entry: &mut Value) -> bool {
     let is_ours = call_of(host, entry).is_some();
     if !is_ours {
         *entry = json!({ "type": "command", "command": NOTHING, "bash": NOTHING });
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use crate::hosts;
 
-    fn host(name: &str) -> &'static dyn Host {
+    fn host(name: &str) -> &'static Host {
         hosts::named(name).expect("a host")
     }
 
@@ -252,23 +252,23 @@ mod tests {
         for host in hosts::all() {
             for file in host.files("/opt/bin/hookwright") {
                 let path = Path::new("/home/me").join(file.path);
-                let entries = own_entries(*host, &path, &file.text).expect("readable");
-                assert!(!entries.is_empty(), "{}: {}", host.name(), file.path);
+                let entries = own_entries(host, &path, &file.text).expect("readable");
+                assert!(!entries.is_empty(), "{}: {}", host.name, file.path);
                 for entry in &entries {
-                    assert!(entry.native.is_some(), "{}: {entry:?}", host.name());
+                    assert!(entry.native.is_some(), "{}: {entry:?}", host.name);
                     assert!(entry.program.ends_with("/opt/bin/hookwright"), "{entry:?}");
                     let is_guard =
                         entry.native.as_ref().is_some_and(|it| it.as_str() == "tool:pre_execute");
                     // Copilot CLI blocks by itself.
                     assert!(
-                        !is_guard || entry.blocks_otherwise || host.name() == "copilot",
+                        !is_guard || entry.blocks_otherwise || host.name == "copilot",
                         "{entry:?}"
                     );
-                    assert_eq!(entry.deadline, entry.timeout, "{}: {entry:?}", host.name());
+                    assert_eq!(entry.deadline, entry.timeout, "{}: {entry:?}", host.name);
                 }
-                let kept = own_settings(*host, &path, &file.text, &[]).expect("readable");
+                let kept = own_settings(host, &path, &file.text, &[]).expect("readable");
                 let kept = kept.expect("something is left");
-                assert_eq!(own_entries(*host, &path, &kept).expect("readable"), entries);
+                assert_eq!(own_entries(host, &path, &kept).expect("readable"), entries);
             }
         }
     }

@@ -24,13 +24,13 @@ pub(super) struct Payload {
 
 impl Payload {
     /// Parses a payload that this host sent, not another one.
-    pub(super) fn parse(host: &dyn Host, sent: &str) -> Result<Self, UnreadableCall> {
+    pub(super) fn parse(host: &Host, sent: &str) -> Result<Self, UnreadableCall> {
         let text = whole_characters(sent.trim_start_matches('\u{feff}'));
         let parsed: Result<Map<String, Value>, _> = serde_json::from_str(&text);
         let fields = parsed.map_err(|error| UnreadableCall::NoEvent {
             cause: format!("expected a JSON object: {error}"),
         })?;
-        match sender::other_than(host.name(), &fields) {
+        match sender::other_than(host.name, &fields) {
             Some(event) => Err(UnreadableCall::OtherHost(refusal_of_other_agent(host, &event))),
             None => Ok(Self { fields }),
         }

@@ -8,104 +8,34 @@ mod offline;
 mod reply;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use hookwright_config::ForeignFile;
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::variables::Environment;
-use hookwright_events::{Decision, EventName};
-
-use super::{
-    Capability, Host, HostAgent, HostCall, HostFile, HostProgram, HostReply, OffSwitch, OfflineRun,
-    ProgramVersion, UnreadableCall,
-};
+use super::limits::LEAST_PATIENCE;
+use super::{Host, HostDifferences, HostProgram, OffSwitch, ProgramVersion, StartFolder};
 
 /// Qwen Code.
-#[derive(Debug)]
-pub struct QwenHost;
-
-impl Host for QwenHost {
-    fn name(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Qwen Code"
-    }
-
-    fn command(&self) -> &'static str {
-        "hookwright hook qwen"
-    }
-
-    fn page(&self) -> &'static str {
-        "docs/qwen.md"
-    }
-
-    fn program(&self) -> HostProgram {
-        HostProgram {
-            name: "qwen",
-            package: "@qwen-code/qwen-code",
-            measured: ProgramVersion::new(0, 24, 4),
-            missing_before: None,
-        }
-    }
-
-    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
-        call::read(self, sent)
-    }
-
-    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
-        reply::reply_to(self, call, decision)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        capabilities::ALL
-    }
-
-    fn patience(&self, event: &EventName) -> Duration {
-        capabilities::patience(event)
-    }
-
-    fn project(
-        &self,
-        _call: &HostCall,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<PathBuf> {
-        super::first_path(variable, &["QWEN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"])
-    }
-
-    fn marks(&self) -> &'static [&'static str] {
-        &["QWEN_PROJECT_DIR", "QWEN_CODE_CLI"]
-    }
-
-    fn sets_for_hooks(&self, variable: &str) -> bool {
-        variable.starts_with("QWEN_")
-            || matches!(variable, "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR")
-    }
-
-    fn agents(&self) -> &'static [HostAgent] {
-        settings::AGENTS
-    }
-
-    fn calls_in(
-        &self,
-        settings: &[ForeignFile<'_>],
-        _environment: &Environment,
-    ) -> Vec<(EventName, Matcher)> {
-        settings::calls_in(self, settings)
-    }
-
-    fn files(&self, program: &str) -> Vec<HostFile> {
-        settings::to_install(program)
-    }
-
-    fn offline(&self) -> &'static OfflineRun {
-        &offline::RUN
-    }
-
-    fn off_switches(&self) -> &'static [OffSwitch] {
-        &[OffSwitch { file: "settings.json", keys: &["disableAllHooks"], off: true }]
-    }
-}
+pub static HOST: Host = Host {
+    name: "qwen",
+    display_name: "Qwen Code",
+    command: "hookwright hook qwen",
+    page: "docs/qwen.md",
+    program: HostProgram {
+        name: "qwen",
+        package: "@qwen-code/qwen-code",
+        measured: ProgramVersion::new(0, 24, 4),
+        missing_before: None,
+    },
+    capabilities: capabilities::ALL,
+    marks: &["QWEN_PROJECT_DIR", "QWEN_CODE_CLI"],
+    own_variables: &["QWEN_*", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    start_folder: StartFolder::Variables(&["QWEN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"]),
+    agents: settings::AGENTS,
+    offline: &offline::RUN,
+    patience: |_| LEAST_PATIENCE,
+    read: call::read,
+    reply: reply::reply_to,
+    calls_in: |host, files, _| settings::calls_in(host, files),
+    files: settings::to_install,
+    differences: HostDifferences {
+        off_switches: &[OffSwitch { file: "settings.json", keys: &["disableAllHooks"], off: true }],
+        ..HostDifferences::NONE
+    },
+};

@@ -27,7 +27,7 @@ pub(super) enum HooksMap {
 
 /// The events for which these settings call the host's command.
 pub(super) fn calls_in(
-    host: &dyn Host,
+    host: &Host,
     files: &[ForeignFile<'_>],
     map: HooksMap,
 ) -> Vec<(EventName, Matcher)> {
@@ -41,11 +41,11 @@ pub(super) fn calls_in(
         };
         let Raw::Map(fields) = &events.raw else { continue };
         for field in fields {
-            let known = host.capabilities().iter().find(|known| is_name(known.event, &field.key));
+            let known = host.capabilities.iter().find(|known| is_name(known.event, &field.key));
             let Some(name) = known.and_then(|known| EventName::resolve(known.native)) else {
                 continue;
             };
-            if has_call(host.name(), &field.value) {
+            if has_call(host.name, &field.value) {
                 all.push((name, Matcher::All));
             }
         }

@@ -25,11 +25,7 @@ pub struct ConnectedText {
 ///
 /// Entries of an older path or deadline are updated in place. If an event calls us more than once,
 /// one call stays.
-pub fn connected(
-    host: &dyn Host,
-    file: &HostFile,
-    text: &str,
-) -> Result<ConnectedText, SettingsFault> {
+pub fn connected(host: &Host, file: &HostFile, text: &str) -> Result<ConnectedText, SettingsFault> {
     let FileShare::Settings { hooks_key, is_strict } = file.share else {
         return Ok(ConnectedText { text: file.text.clone(), notes: Vec::new() });
     };
@@ -49,7 +45,7 @@ pub fn connected(
 /// The settings without our entries; `None` if nothing is left that was not ours. Lists and maps that
 /// become empty are removed too, unless `original`, the text before the first connection, has them.
 pub fn disconnected(
-    host: &dyn Host,
+    host: &Host,
     file: &HostFile,
     text: &str,
     original: Option<&str>,
@@ -87,7 +83,7 @@ fn has_only_our_keys(text: &str, file: &HostFile) -> bool {
 }
 
 /// A host that reads plain JSON ignores a file with anything else, without a message.
-fn check_strictly(host: &dyn Host, text: &str) -> Result<(), SettingsFault> {
+fn check_strictly(host: &Host, text: &str) -> Result<(), SettingsFault> {
     // First the place of a fault that every reader has.
     parse(text)?;
     let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) else { return Ok(()) };
@@ -100,14 +96,14 @@ fn check_strictly(host: &dyn Host, text: &str) -> Result<(), SettingsFault> {
     let at = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     let message = format!(
         "{} reads plain JSON and ignores a file with comments, trailing commas or a byte order mark",
-        host.display_name()
+        host.display_name
     );
     Err(SettingsFault::new(at..(at + 1).min(text.len()), message))
 }
 
 /// Collects the changes of one text.
 struct Merge<'a> {
-    host: &'a dyn Host,
+    host: &'a Host,
     root: &'a SettingsValue,
     hooks_key: Option<&'static str>,
     /// The path of the map from events to entries, and the map; `None` if it is missing.
@@ -131,7 +127,7 @@ struct MergedEntry<'a> {
 
 impl<'a> Merge<'a> {
     fn new(
-        host: &'a dyn Host,
+        host: &'a Host,
         root: &'a SettingsValue,
         hooks_key: Option<&'static str>,
     ) -> Result<Self, SettingsFault> {
@@ -145,7 +141,7 @@ impl<'a> Merge<'a> {
                     let message = format!(
                         "{} ignores what is under `hooks` in this file: it expects the events at the \
                          top",
-                        host.display_name()
+                        host.display_name
                     );
                     return Err(SettingsFault::new(at..at + "\"hooks\"".len(), message));
                 }
@@ -383,7 +379,7 @@ impl<'a> Merge<'a> {
     }
 
     fn is_own(&self, entry: &SettingsValue) -> bool {
-        let name = self.host.name();
+        let name = self.host.name;
         let command = ["command", "bash"].iter().find_map(|key| entry.get(key)?.text());
         let Some(command) = command else { return false };
         match entry.get("args") {

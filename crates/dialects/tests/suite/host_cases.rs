@@ -26,16 +26,16 @@ use crate::cases::is_update;
 const CASES_MIN: usize = 25;
 
 /// The hosts, each of which has cases. Claude Code has further tests of its own.
-fn hosts_with_cases() -> impl Iterator<Item = &'static dyn Host> {
+fn hosts_with_cases() -> impl Iterator<Item = &'static Host> {
     hosts::all().iter().copied()
 }
 
-fn folder(host: &dyn Host) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts").join(host.name())
+fn folder(host: &Host) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts").join(host.name)
 }
 
 /// The folders of a host's cases, by name.
-fn cases(host: &dyn Host) -> Vec<PathBuf> {
+fn cases(host: &Host) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder(host)).unwrap_or_else(|error| panic!("{host:?}: {error}"));
     let mut all: Vec<PathBuf> =
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
@@ -53,7 +53,7 @@ fn every_case_of_every_host_is_read_and_answered_as_its_files_expect() {
     let mut differences = Vec::new();
     for host in hosts_with_cases() {
         let cases = cases(host);
-        assert!(cases.len() >= CASES_MIN, "{}: {} cases", host.name(), cases.len());
+        assert!(cases.len() >= CASES_MIN, "{}: {} cases", host.name, cases.len());
         for case in cases {
             differences.extend(difference(host, &case));
         }
@@ -71,16 +71,11 @@ fn every_recording_of_a_host_is_readable() {
     for host in hosts_with_cases() {
         let recordings: Vec<PathBuf> =
             cases(host).into_iter().filter(|it| is_recording(it)).collect();
-        assert!(!recordings.is_empty(), "{} has no recordings", host.name());
+        assert!(!recordings.is_empty(), "{} has no recordings", host.name);
         for case in recordings {
             let sent = fs::read_to_string(case.join("sent.json")).unwrap();
             let read = host.read_call(&sent);
-            assert!(
-                read.is_ok(),
-                "{} does not understand {}: {read:?}",
-                host.name(),
-                case.display()
-            );
+            assert!(read.is_ok(), "{} does not understand {}: {read:?}", host.name, case.display());
         }
     }
 }
@@ -113,7 +108,7 @@ fn a_block_of_a_recorded_tool_call_is_never_lost() {
                 assert!(denies || may_ask, "{}: {reply:?}", case.display());
             }
         }
-        assert!(seen >= 3, "{}: {seen} tool calls", host.name());
+        assert!(seen >= 3, "{}: {seen} tool calls", host.name);
     }
 }
 
@@ -178,7 +173,7 @@ fn a_tool_call_with_a_broken_field_is_still_a_tool_call_or_is_refused() {
     }
 }
 
-fn difference(host: &dyn Host, case: &Path) -> Option<String> {
+fn difference(host: &Host, case: &Path) -> Option<String> {
     let sent = fs::read_to_string(case.join("sent.json")).unwrap();
     let (event, reply) = match host.read_call(&sent) {
         Ok(call) => {
@@ -219,7 +214,7 @@ fn shown_reply(reply: &HostReply) -> String {
 }
 
 /// What hooks and the agent get if no event could be read.
-fn shown_fault(host: &dyn Host, unreadable: UnreadableCall) -> (String, String) {
+fn shown_fault(host: &Host, unreadable: UnreadableCall) -> (String, String) {
     match unreadable {
         UnreadableCall::NoEvent { cause } => {
             let reply = host.refuse_unread(&cause);

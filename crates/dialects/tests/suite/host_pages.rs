@@ -40,7 +40,7 @@ fn up_to_date(path: &Path, wanted: &str) {
 }
 
 /// The files of a host, each with its path.
-fn files(host: &dyn Host) -> String {
+fn files(host: &Host) -> String {
     let files = host.files("hookwright").into_iter().map(|file| {
         let kind = match file.path.rsplit_once('.') {
             Some((_, "json")) => "json",
@@ -54,11 +54,11 @@ fn files(host: &dyn Host) -> String {
 
 #[test]
 fn the_page_of_every_host_has_its_settings_and_its_table() {
-    for host in hosts::all().iter().filter(|host| host.name() != "claude") {
-        let path = docs(host.page());
+    for host in hosts::all().iter().filter(|host| host.name != "claude") {
+        let path = docs(host.page);
         let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        let page = fill(&page, "settings", &files(*host));
-        let page = fill(&page, "table", &capability_table(host.capabilities()));
+        let page = fill(&page, "settings", &files(host));
+        let page = fill(&page, "table", &capability_table(host.capabilities));
         up_to_date(&path, &page);
     }
 }
@@ -69,7 +69,7 @@ fn the_matrix_names_every_host_and_links_its_page() {
     let page = fs::read_to_string(&path).unwrap();
     let rows = |native: &str| {
         let hosts = hosts::all().iter();
-        host_matrix(hosts.map(|host| (host.display_name(), host.capabilities())), native)
+        host_matrix(hosts.map(|host| (host.display_name, host.capabilities)), native)
     };
     let parts: Vec<String> = MATRIX
         .iter()
@@ -77,8 +77,8 @@ fn the_matrix_names_every_host_and_links_its_page() {
         .collect();
     up_to_date(&path, &fill(&page, "matrix", &parts.join("\n")));
     for host in hosts::all() {
-        let link = host.page().trim_start_matches("docs/");
+        let link = host.page.trim_start_matches("docs/");
         assert!(page.contains(&format!("]({link})")), "no link to {link}");
-        assert!(page.contains(host.command()), "no word of {}", host.command());
+        assert!(page.contains(host.command), "no word of {}", host.command);
     }
 }

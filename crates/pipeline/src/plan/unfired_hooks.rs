@@ -57,12 +57,12 @@ fn is_meant_here(hook: &Hook, set: &HookSet, plans: &[&Plan]) -> bool {
         && hook.layer == Layer::Global
         && !hook.pattern.any(|event| event.power.can_block());
     let names = |host: &str| hook.hosts.iter().any(|named| **named == *host);
-    let works_here = |host: &dyn Host| {
-        host.agents().iter().any(|agent| plans.iter().any(|plan| plan.may_start(agent.name)))
+    let works_here = |host: &Host| {
+        host.agents.iter().any(|agent| plans.iter().any(|plan| plan.may_start(agent.name)))
     };
     let has_host = hook.hosts.is_empty()
         || names(HOST)
-        || hosts::all().iter().any(|host| names(host.name()) && works_here(*host));
+        || hosts::all().iter().any(|host| names(host.name) && works_here(host));
     hook.enabled && !is_dropped && has_host
 }
 

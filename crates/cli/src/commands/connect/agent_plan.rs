@@ -21,7 +21,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 
 /// What has to change for one agent.
 pub(super) struct AgentPlan {
-    pub(super) host: &'static dyn Host,
+    pub(super) host: &'static Host,
     /// Its program; always there unless the agent is disconnected.
     pub(super) installed: Option<InstalledAgent>,
     pub(super) version: Option<ProgramVersion>,
@@ -37,11 +37,11 @@ pub(super) struct AgentPlan {
 
 impl Work<'_> {
     /// The named hosts, or all whose programs are there, or, to disconnect, all.
-    fn hosts(&self) -> Result<Vec<&'static dyn Host>, Failure> {
+    fn hosts(&self) -> Result<Vec<&'static Host>, Failure> {
         if !self.arguments.all {
-            let mut hosts: Vec<&'static dyn Host> = Vec::new();
+            let mut hosts: Vec<&'static Host> = Vec::new();
             for host in &self.arguments.agents {
-                if !hosts.iter().any(|known| known.name() == host.name()) {
+                if !hosts.iter().any(|known| known.name == host.name) {
                     hosts.push(*host);
                 }
             }
@@ -53,7 +53,7 @@ impl Work<'_> {
         let hosts: Vec<_> = hosts::all()
             .iter()
             .copied()
-            .filter(|host| InstalledAgent::find(*host, &self.path).is_some())
+            .filter(|host| InstalledAgent::find(host, &self.path).is_some())
             .collect();
         match hosts.is_empty() {
             true => Err(Failure::Connect(ConnectFailure::NoneInstalled)),
@@ -74,16 +74,16 @@ impl Work<'_> {
             }
         };
         if self.arguments.undo {
-            hosts.iter().for_each(|host| keep(self.plan_to_disconnect(*host)));
+            hosts.iter().for_each(|host| keep(self.plan_to_disconnect(host)));
         } else {
             let program = own_program(&self.path)?;
             let installed: Vec<Option<InstalledAgent>> =
-                hosts.iter().map(|host| InstalledAgent::find(*host, &self.path)).collect();
+                hosts.iter().map(|host| InstalledAgent::find(host, &self.path)).collect();
             let there: Vec<InstalledAgent> = installed.iter().flatten().cloned().collect();
             let mut versions = runtime()?.block_on(versions(&there)).into_iter();
             for (host, installed) in hosts.iter().zip(installed) {
                 let version = installed.as_ref().and_then(|_| versions.next());
-                keep(self.plan_to_connect(*host, installed, version, &program));
+                keep(self.plan_to_connect(host, installed, version, &program));
             }
         }
         if failed {
@@ -101,13 +101,13 @@ impl Work<'_> {
 
     fn plan_to_connect(
         &self,
-        host: &'static dyn Host,
+        host: &'static Host,
         installed: Option<InstalledAgent>,
         version: Option<Result<ProgramVersion, VersionUnknown>>,
         program: &str,
     ) -> Result<AgentPlan, PlanFailure> {
-        let agent = host.display_name();
-        let own = host.program();
+        let agent = host.display_name;
+        let own = host.program;
         let Some(installed) = installed else {
             return Err(ConnectFailure::NotInstalled { agent, program: own }.into());
         };
@@ -137,7 +137,7 @@ impl Work<'_> {
             let path = self.folders.path(host, &target)?;
             let (plan, notes) = plan::to_connect(host, &target, &path)?;
             warned.extend(notes.into_iter().map(|note| format!("{agent}: {note}")));
-            if host.trust().is_some() {
+            if host.differences.trust.is_some() {
                 entries += target.entries();
                 to_trust.extend(target.commands());
             }
@@ -176,7 +176,7 @@ impl Work<'_> {
         Ok(plan)
     }
 
-    fn plan_to_disconnect(&self, host: &'static dyn Host) -> Result<AgentPlan, PlanFailure> {
+    fn plan_to_disconnect(&self, host: &'static Host) -> Result<AgentPlan, PlanFailure> {
         let mut files = Vec::new();
         for target in host.files("hookwright") {
             let path = self.folders.path(host, &target)?;
@@ -204,7 +204,7 @@ impl Work<'_> {
 
     /// How the agent of a plan is asked to trust our hooks, if it runs only trusted ones.
     pub(super) fn trust_of<'p>(&'p self, plan: &'p AgentPlan) -> Option<AgentTrust<'p>> {
-        let (trust, agent) = (plan.host.trust()?, plan.installed.as_ref()?);
+        let (trust, agent) = (plan.host.differences.trust?, plan.installed.as_ref()?);
         let settings = plan.files.first()?.file.named.clone();
         Some(AgentTrust { agent, trust, settings, folders: &self.folders })
     }

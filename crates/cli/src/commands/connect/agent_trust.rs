@@ -121,7 +121,7 @@ impl AgentTrust<'_> {
         &self,
         talk: impl AsyncFnOnce(&mut AgentDialogue) -> Result<T, String>,
     ) -> Result<T, ConnectFailure> {
-        let agent = self.agent.host.display_name();
+        let agent = self.agent.host.display_name;
         let failed = |cause| ConnectFailure::NotTrusted { agent, cause };
         let runtime = runtime().map_err(|failure| failed(failure.message().in_one_line()))?;
         let result = runtime.block_on(async {

@@ -18,14 +18,14 @@ impl Work<'_> {
     pub(super) fn detect(&self) -> Result<u8, Failure> {
         let program = own_program(&self.path)?;
         let installed: Vec<Option<InstalledAgent>> =
-            hosts::all().iter().map(|host| InstalledAgent::find(*host, &self.path)).collect();
+            hosts::all().iter().map(|host| InstalledAgent::find(host, &self.path)).collect();
         let there: Vec<InstalledAgent> = installed.iter().flatten().cloned().collect();
         let mut versions = runtime()?.block_on(versions(&there)).into_iter();
         let mut found = Vec::new();
         for (host, installed) in hosts::all().iter().zip(installed) {
             let version = installed.as_ref().and_then(|_| versions.next()?.ok());
             let status = match &installed {
-                Some(_) => self.status(*host, &program),
+                Some(_) => self.status(host, &program),
                 None => "not installed",
             };
             found.push((*host, installed, version, status));
@@ -33,7 +33,7 @@ impl Work<'_> {
         if self.arguments.json {
             let agents = found.iter().map(|(host, installed, version, status)| {
                 json!({
-                    "agent": host.name(),
+                    "agent": host.name,
                     "program": installed.as_ref().map(|it| it.program.to_string_lossy()),
                     "program_version": version.map(|version| version.to_string()),
                     "status": status.replace(' ', "_"),
@@ -47,16 +47,16 @@ impl Work<'_> {
             let version = version.map_or_else(|| "-".to_owned(), |version| version.to_string());
             let more = match &installed {
                 Some(agent) => visible_path(&agent.program),
-                None => host.program().install_command(),
+                None => host.program.install_command(),
             };
-            let name = host.name();
+            let name = host.name;
             self.screen.result(&format!("{name:<10}{version:<12}{status:<16}{more}\n"))?;
         }
         Ok(exit_code::GO_ON)
     }
 
     /// Whether an agent's files call this program.
-    fn status(&self, host: &dyn Host, program: &str) -> &'static str {
+    fn status(&self, host: &Host, program: &str) -> &'static str {
         let mut changes = Vec::new();
         for target in host.files(program) {
             let Ok(path) = self.folders.path(host, &target) else { return "unknown" };

@@ -40,7 +40,7 @@ pub(super) fn as_json(plans: &[AgentPlan], is_done: bool) -> Value {
             json!({ "path": file.file.named.to_string_lossy(), "change": change })
         });
         json!({
-            "agent": plan.host.name(),
+            "agent": plan.host.name,
             "program": plan.installed.as_ref().map(|it| it.program.to_string_lossy()),
             "program_version": plan.version.map(|version| version.to_string()),
             "files": files.collect::<Vec<_>>(),

@@ -63,12 +63,12 @@ impl From<SettingsFileError> for PlanFailure {
 
 impl AgentFolders {
     /// The path of an agent's file.
-    pub(super) fn path(&self, host: &dyn Host, file: &HostFile) -> Result<PathBuf, ConnectFailure> {
+    pub(super) fn path(&self, host: &Host, file: &HostFile) -> Result<PathBuf, ConnectFailure> {
         match &self.project {
             Some(project) => Ok(file.of_project(project)),
             None => file
                 .of_user(self.home.as_deref(), &variable)
-                .ok_or(ConnectFailure::NoHome { agent: host.display_name() }),
+                .ok_or(ConnectFailure::NoHome { agent: host.display_name }),
         }
     }
 }
@@ -79,7 +79,7 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// What connecting changes in one file, and what to tell the user about it.
 pub(super) fn to_connect(
-    host: &dyn Host,
+    host: &Host,
     target: &HostFile,
     path: &Path,
 ) -> Result<(FilePlan, Vec<String>), PlanFailure> {
@@ -88,7 +88,7 @@ pub(super) fn to_connect(
         && let Some(content) = &file.content
         && !host.is_own_file(target, &content.text)
     {
-        let (agent, path) = (host.display_name(), file.named);
+        let (agent, path) = (host.display_name, file.named);
         return Err(ConnectFailure::NotOurs { agent, path }.into());
     }
     let merged = connected(host, target, file.text())
@@ -105,7 +105,7 @@ pub(super) fn to_connect(
 /// What `--undo` changes in one file. A file that is as we left it gets its old content back;
 /// otherwise only our entries go.
 pub(super) fn to_disconnect(
-    host: &dyn Host,
+    host: &Host,
     target: &HostFile,
     path: &Path,
     state: &Path,

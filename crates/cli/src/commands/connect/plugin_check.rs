@@ -24,11 +24,7 @@ pub(super) enum PluginCheck {
 }
 
 /// Loads the file as the agent would, if it is a plugin.
-pub(super) fn check(
-    host: &dyn Host,
-    file: &HostFile,
-    path: &OsStr,
-) -> Result<PluginCheck, Failure> {
+pub(super) fn check(host: &Host, file: &HostFile, path: &OsStr) -> Result<PluginCheck, Failure> {
     let Some(script) = host.load_check(file) else { return Ok(PluginCheck::Passed) };
     let Some(node) = find_program(OsStr::new(NODE), path, Path::new("/")) else {
         return Ok(PluginCheck::NoNode);
@@ -59,6 +55,6 @@ pub(super) fn check(
             line.unwrap_or("it does not load").to_owned()
         }
     };
-    let agent = host.display_name();
+    let agent = host.display_name;
     Err(Failure::Connect(ConnectFailure::PluginFails { agent, cause }))
 }

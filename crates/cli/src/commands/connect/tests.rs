@@ -30,7 +30,7 @@ struct Counted {
 }
 
 /// A host with a file of settings, and that file.
-fn shared_files() -> Vec<(&'static dyn Host, HostFile)> {
+fn shared_files() -> Vec<(&'static Host, HostFile)> {
     let first = hosts::all().iter().map(|host| (*host, host.files(PROGRAM).remove(0)));
     first.filter(|(_, file)| matches!(file.share, FileShare::Settings { .. })).collect()
 }
@@ -41,10 +41,10 @@ fn events(file: &HostFile) -> Vec<String> {
 }
 
 /// An entry of an older installation.
-fn older_entry(host: &dyn Host) -> String {
+fn older_entry(host: &Host) -> String {
     format!(
         "{{\"type\": \"command\", \"command\": \"/old/bin/hookwright hook {} --deadline 5\"}}",
-        host.name()
+        host.name
     )
 }
 
@@ -83,7 +83,7 @@ fn two_thousand_settings_files_are_given_back_byte_for_byte_or_refused() {
     let mut dice = Dice::new(20_261_118);
     for number in 0..FILES {
         let (host, file) = &hosts[usize::try_from(number).unwrap() % hosts.len()];
-        one_file(&mut dice, *host, file, &mut counted);
+        one_file(&mut dice, host, file, &mut counted);
     }
     let Counted { merged, unchanged, faults, refused } = counted;
     assert!(merged > 1_000 && faults > 100 && refused > 100, "{counted:?}");
@@ -91,7 +91,7 @@ fn two_thousand_settings_files_are_given_back_byte_for_byte_or_refused() {
 }
 
 /// One settings file through connect, connect and undo.
-fn one_file(dice: &mut Dice, host: &dyn Host, target: &HostFile, counted: &mut Counted) {
+fn one_file(dice: &mut Dice, host: &Host, target: &HostFile, counted: &mut Counted) {
     let root = folder();
     let (home, state) = (root.path().join("home"), root.path().join("state"));
     let path = home.join(target.path);
@@ -104,7 +104,7 @@ fn one_file(dice: &mut Dice, host: &dyn Host, target: &HostFile, counted: &mut C
     }
     lay_out(dice, &home, &path, &text);
     let before = tree(&home);
-    let what = || format!("{} at {}:\n{text}", host.name(), path.display());
+    let what = || format!("{} at {}:\n{text}", host.name, path.display());
     let plan = match to_connect(host, target, &path) {
         Ok((plan, _)) => plan,
         Err(failure) => {
@@ -190,7 +190,7 @@ fn lay_out(dice: &mut Dice, home: &Path, path: &Path, text: &str) {
 /// A connected file of one host, with its text before.
 struct Connected {
     _root: tempfile::TempDir,
-    host: &'static dyn Host,
+    host: &'static Host,
     target: HostFile,
     path: PathBuf,
     state: PathBuf,

@@ -9,13 +9,13 @@ use super::plan::AgentFolders;
 use crate::text::visible_path;
 
 /// What to tell the user about an agent's settings. `here` is the working directory.
-pub(super) fn warnings(host: &dyn Host, folders: &AgentFolders, here: &Path) -> Vec<String> {
+pub(super) fn warnings(host: &Host, folders: &AgentFolders, here: &Path) -> Vec<String> {
     let files = host.files("hookwright");
     let Some(file) = files.first() else { return Vec::new() };
-    let (agent, mut warnings) = (host.display_name(), Vec::new());
+    let (agent, mut warnings) = (host.display_name, Vec::new());
     let of_user = AgentFolders { project: None, ..folders.clone() }.path(host, file).ok();
     let of_project = file.of_project(here);
-    for switch in host.off_switches() {
+    for switch in host.differences.off_switches {
         let mut paths: Vec<_> =
             of_user.iter().chain([&of_project]).map(|path| switch.path(path)).collect();
         paths.sort();
@@ -33,12 +33,12 @@ pub(super) fn warnings(host: &dyn Host, folders: &AgentFolders, here: &Path) -> 
         && calls_us(host, file, path)
     {
         let path = visible_path(path);
-        warnings.push(match host.may_deliver_twice() {
+        warnings.push(match host.differences.may_deliver_twice {
             true => format!("{agent} calls hookwright twice for each event: also from {path}"),
             false => format!("of equal entries {agent} runs one, and {path} has some too"),
         });
     }
-    if let Some(other) = host.also_reads().and_then(hosts::named) {
+    if let Some(other) = host.differences.also_reads.and_then(hosts::named) {
         let files = other.files("hookwright");
         let theirs = files.first().map(|file| (file, file.of_project(here)));
         if let Some((_, path)) = theirs.filter(|(file, path)| calls_us(other, file, path)) {
@@ -46,18 +46,16 @@ pub(super) fn warnings(host: &dyn Host, folders: &AgentFolders, here: &Path) -> 
             warnings.push(format!(
                 "{agent} also reads {path}, made for {}: hookwright refuses its calls from there; \
                  connect {} for the user instead: `hookwright connect {} --project --undo`",
-                other.display_name(),
-                other.display_name(),
-                other.name()
+                other.display_name, other.display_name, other.name
             ));
         }
     }
-    warnings.extend(host.cautions(is_project).iter().map(|caution| (*caution).to_owned()));
+    warnings.extend(host.cautions(is_project).map(str::to_owned));
     warnings
 }
 
 /// Whether a file calls this program as the host.
-fn calls_us(host: &dyn Host, file: &HostFile, path: &Path) -> bool {
+fn calls_us(host: &Host, file: &HostFile, path: &Path) -> bool {
     let text = read(path);
     match file.share {
         FileShare::Settings { .. } => {

@@ -26,13 +26,13 @@ pub(super) fn findings(
 }
 
 /// How to make the agent call us.
-pub(super) fn how_to_connect(host: &dyn Host) -> String {
-    format!("run `hookwright connect {}`", host.name())
+pub(super) fn how_to_connect(host: &Host) -> String {
+    format!("run `hookwright connect {}`", host.name)
 }
 
 fn of_version(agent: &InstalledAgent, version: &Result<ProgramVersion, VersionUnknown>) -> Finding {
     let host = agent.host;
-    let (program, place) = (host.program(), visible_path(&agent.program));
+    let (program, place) = (host.program, visible_path(&agent.program));
     let update = program.install_command();
     match version {
         Ok(version) if *version < program.measured => match program.missing_before {
@@ -65,7 +65,7 @@ fn of_version(agent: &InstalledAgent, version: &Result<ProgramVersion, VersionUn
 }
 
 fn of_probe(agent: &InstalledAgent) -> Finding {
-    let probe = format!("hookwright doctor --probe {}", agent.host.name());
+    let probe = format!("hookwright doctor --probe {}", agent.host.name);
     let state = UserFolders::current().own_state();
     match state.and_then(|state| ProbeRecord::read(&state, agent.host)) {
         None => Finding::note("probe", "never probed, so nothing proves that hooks hold", probe),

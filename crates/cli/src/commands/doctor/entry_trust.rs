@@ -11,7 +11,7 @@ use crate::text::visible_path;
 use crate::trust::Sha256;
 
 /// What Codex skips of a file of settings.
-pub(super) fn findings(host: &dyn Host, file: &SettingsFile) -> Vec<Finding> {
+pub(super) fn findings(host: &Host, file: &SettingsFile) -> Vec<Finding> {
     let config = file.path.with_file_name("config.toml");
     let text = match text_of(&config) {
         Some(Ok(text)) => text,

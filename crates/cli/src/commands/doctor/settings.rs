@@ -22,7 +22,7 @@ use crate::user_folders::UserFolders;
 
 /// The settings of one host, of the user and of the project.
 pub(super) struct Settings {
-    host: &'static dyn Host,
+    host: &'static Host,
     files: Vec<SettingsFile>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct SettingsFile {
 
 impl Settings {
     /// Reads them.
-    pub(super) fn find(host: &'static dyn Host, project: &Path) -> Self {
+    pub(super) fn find(host: &'static Host, project: &Path) -> Self {
         let folders = UserFolders::current();
         let config_home = folders.config();
         let whereabouts = Whereabouts {
@@ -45,7 +45,7 @@ impl Settings {
             home: folders.home.as_deref(),
             config_home: config_home.as_deref(),
         };
-        let agents = host.agents().iter().filter(|agent| agent.name == host.name());
+        let agents = host.agents.iter().filter(|agent| agent.name == host.name);
         let environment = process_environment();
         let locations = agents.flat_map(|agent| (agent.settings)(&whereabouts, &environment));
         let file = |Location { path, layer }: Location| {
@@ -66,7 +66,7 @@ impl Settings {
         if entries.is_empty() {
             all.extend(self.not_ours());
             if !all.iter().any(|it| it.standing == Standing::Open) {
-                let name = self.host.display_name();
+                let name = self.host.display_name;
                 let text = format!("{name} does not call hookwright, so no guard holds in it");
                 all.push(Finding::open("settings", text, how_to_connect(self.host)));
             }
@@ -100,7 +100,7 @@ impl Settings {
     fn switched_off(&self) -> Vec<Finding> {
         let mut all: Vec<Finding> = Vec::new();
         for file in &self.files {
-            for switch in self.host.off_switches() {
+            for switch in self.host.differences.off_switches {
                 let path = switch.path(&file.path);
                 let Some(Ok(text)) = text_of(&path) else { continue };
                 let written = switch.written();
@@ -125,7 +125,7 @@ impl Settings {
                 };
                 let text = format!("{place}: {}", advice(fault).heading);
                 let help =
-                    format!("repair the file: {} cannot read it either", self.host.display_name());
+                    format!("repair the file: {} cannot read it either", self.host.display_name);
                 Finding::open("settings", text, help)
             })
             .collect()
@@ -222,7 +222,7 @@ impl Settings {
         let names: Vec<&str> = late.iter().map(|entry| entry.event.as_str()).collect();
         let text = format!(
             "{} waits less than hookwright may take at {}: a slow guard is passed over",
-            self.host.display_name(),
+            self.host.display_name,
             names.join(", ")
         );
         let help = match first.timeout {
@@ -271,7 +271,7 @@ impl Settings {
             .map(|file| {
                 let place = visible_path(&file.path);
                 let text =
-                    format!("{} skips {place}: it is not executable", self.host.display_name());
+                    format!("{} skips {place}: it is not executable", self.host.display_name);
                 Finding::open("settings", text, format!("chmod +x {place}"))
             })
             .collect()
@@ -279,7 +279,7 @@ impl Settings {
 
     /// Entries that Codex skips because they are not trusted.
     fn untrusted(&self) -> Vec<Finding> {
-        if self.host.name() != "codex" {
+        if self.host.name != "codex" {
             return Vec::new();
         }
         let ours = self.files.iter().filter(|file| file.of_user && file.calls_us());

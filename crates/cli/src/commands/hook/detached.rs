@@ -53,13 +53,13 @@ struct JobFile {
 
 /// Runs these hooks in a separate process, without waiting for it.
 pub(super) fn start(
-    host: &dyn Host,
+    host: &Host,
     found: &ProjectHooks,
     hooks: Vec<HandedOver>,
     trace: Option<BackgroundTrace>,
 ) -> io::Result<()> {
     let job = Job {
-        host: host.name().to_owned(),
+        host: host.name.to_owned(),
         root: found.root.clone(),
         files: found.files.iter().filter_map(JobFile::from_read).collect(),
         hooks,
@@ -98,7 +98,7 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
     let mut hooks = ProjectHooks::loaded(job.root, environment, loaded);
     hooks.secrets = secrets.unwrap_or_default();
     let state = state::folder().ok();
-    let memory = Arc::new(SessionMemory::new(host.name(), state.clone()));
+    let memory = Arc::new(SessionMemory::new(host.name, state.clone()));
     let engine = hooks.engine(EngineOptions { memory: Some(memory), ..EngineOptions::default() });
     let traced = job.trace.zip(state).map(|(trace, state)| {
         let folder = TraceFolder::new(&state);

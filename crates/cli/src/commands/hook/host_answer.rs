@@ -26,7 +26,7 @@ use crate::user_folders::UserFolders;
 
 /// Answers one call of a host.
 pub(super) struct HostAnswer<'a> {
-    pub(super) host: &'static dyn Host,
+    pub(super) host: &'static Host,
     pub(super) deadline: Deadline,
     pub(super) memory: Arc<SessionMemory>,
     /// Messages for the user, whatever the hooks decide.
@@ -213,7 +213,7 @@ impl HostAnswer<'_> {
             "{who} had not answered after {}, shortly before {} would have continued without an \
              answer",
             seconds(self.deadline.span),
-            self.host.display_name()
+            self.host.display_name
         );
         let late = unasked::decision(&fired.event, Unasked::TooLate, Asker::Agent, reason);
         let decision = &mut fired.decision;
@@ -322,7 +322,7 @@ mod tests {
         let answering = HostAnswer {
             host,
             deadline: Deadline::new(Instant::now(), host.least_patience()),
-            memory: Arc::new(SessionMemory::new(host.name(), None)),
+            memory: Arc::new(SessionMemory::new(host.name, None)),
             notices: Vec::new(),
             screen: &Screen,
         };

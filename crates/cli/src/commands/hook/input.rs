@@ -16,16 +16,15 @@ use crate::screen::Screen;
 /// Reads the agent's input. `patience` is how long the agent waits for this command, if its
 /// settings say so; a person at a terminal has no limit.
 pub(super) fn read(
-    host: &dyn Host,
+    host: &Host,
     called: Instant,
     patience: Option<Duration>,
     screen: &Screen,
 ) -> Result<String, Failure> {
-    let no_event = |cause: String| Failure::NoEventOfAgent { agent: host.display_name(), cause };
+    let no_event = |cause: String| Failure::NoEventOfAgent { agent: host.display_name, cause };
     let is_person = io::stdin().is_terminal();
     if is_person {
-        screen
-            .talk(&format!("waiting for an event of {} on standard input\n", host.display_name()));
+        screen.talk(&format!("waiting for an event of {} on standard input\n", host.display_name));
     }
     let bytes = match patience {
         None if is_person => all_of_standard_input(),

@@ -52,12 +52,7 @@ struct KeptReply {
 
 impl DeliveredCall {
     /// Begins a delivery, and waits until `due` for the reply to an earlier one of the same call.
-    pub(super) fn begin(
-        host: &dyn Host,
-        call: &HostCall,
-        state: Option<&Path>,
-        due: Instant,
-    ) -> Self {
+    pub(super) fn begin(host: &Host, call: &HostCall, state: Option<&Path>, due: Instant) -> Self {
         let first = || Self::First(FirstDelivery::default());
         let Some(state) = state else { return first() };
         let Some(path) = file_of(host, call, &state.join(FOLDER)) else { return first() };
@@ -87,7 +82,7 @@ impl FirstDelivery {
 }
 
 /// The file of a call; `None` if the host does not name the call.
-fn file_of(host: &dyn Host, call: &HostCall, folder: &Path) -> Option<PathBuf> {
+fn file_of(host: &Host, call: &HostCall, folder: &Path) -> Option<PathBuf> {
     let event = &call.event;
     let is_of_tool = [
         EventName::TOOL_PRE_EXECUTE,
@@ -98,10 +93,10 @@ fn file_of(host: &dyn Host, call: &HostCall, folder: &Path) -> Option<PathBuf> {
     .contains(&event.name);
     let named = |field: &str| event.text(field).is_some_and(|id| !id.is_empty());
     let is_named = named("tool_use_id") && named("session_id");
-    if !host.may_deliver_twice() || !is_of_tool || !is_named {
+    if !host.differences.may_deliver_twice || !is_of_tool || !is_named {
         return None;
     }
-    let mut text = format!("{}\0{}\0", host.name(), event.name.as_str());
+    let mut text = format!("{}\0{}\0", host.name, event.name.as_str());
     for event in call.events() {
         let mut data = event.data.clone();
         data.shift_remove("timestamp");

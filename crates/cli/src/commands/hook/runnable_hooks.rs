@@ -18,7 +18,7 @@ use crate::host::{MayRun, ProjectHooks};
 
 /// Finds, judges and reads the files for a call.
 pub(super) fn find(
-    host: &dyn Host,
+    host: &Host,
     call: &HostCall,
     environment: Environment,
 ) -> Result<ProjectHooks, Failure> {
@@ -40,7 +40,7 @@ pub(super) fn notices(loaded: &Loaded, event: &Event) -> Vec<String> {
     broken.chain(left_out).collect()
 }
 
-fn files(host: &dyn Host, call: &HostCall) -> Result<ConfigFiles, Failure> {
+fn files(host: &Host, call: &HostCall) -> Result<ConfigFiles, Failure> {
     let is_there = |folder: &PathBuf| folder.is_absolute() && folder.is_dir();
     let project = host.project(call, &|name| std::env::var_os(name)).filter(is_there);
     let now_in = call.event.text("cwd").map(PathBuf::from).filter(is_there);

@@ -31,7 +31,7 @@ pub(super) struct CallTrace {
 /// The session's trace.
 struct TraceTarget {
     folder: TraceFolder,
-    host: &'static dyn Host,
+    host: &'static Host,
     session: String,
     process: Option<AgentProcess>,
     /// Opened when its number of firings is first needed.
@@ -64,7 +64,7 @@ impl CallTrace {
     /// A call of a session. If the agent gives its session no id, its process identifies it.
     pub(super) fn new(
         folder: TraceFolder,
-        host: &'static dyn Host,
+        host: &'static Host,
         session: &str,
         process: Option<AgentProcess>,
     ) -> Self {
@@ -155,7 +155,7 @@ impl TraceTarget {
     fn opened(&self) -> Option<MutexGuard<'_, Option<OpenTrace>>> {
         let mut open = lock(&self.open);
         if open.is_none() {
-            let key = TraceKey::new(self.host.name(), &self.session);
+            let key = TraceKey::new(self.host.name, &self.session);
             *open = Some(self.folder.open(key).ok()?);
         }
         Some(open)
@@ -171,7 +171,7 @@ impl TraceTarget {
 /// An open trace, and what its lines say about the session.
 struct TraceInUse {
     trace: OpenTrace,
-    host: &'static dyn Host,
+    host: &'static Host,
     session: String,
     process: Option<AgentProcess>,
 }
@@ -185,7 +185,7 @@ impl TraceInUse {
         }
         let lines = trace_lines(events, &self.trace.name(), secrets);
         let session = secrets.hide(&self.session);
-        let head = TraceHead::new(self.host.display_name(), &session, project, began);
+        let head = TraceHead::new(self.host.display_name, &session, project, began);
         // The call continues without it.
         let _ = self.trace.append(&lines, &head);
     }
@@ -232,7 +232,7 @@ impl BackgroundTrace {
     pub(super) fn write(
         self,
         collected: &CallTrace,
-        (folder, host): (TraceFolder, &'static dyn Host),
+        (folder, host): (TraceFolder, &'static Host),
         firings: &[(u64, u64)],
         project: String,
         secrets: &Secrets,
@@ -264,7 +264,7 @@ impl BackgroundTrace {
     }
 
     /// Collects the events for [`BackgroundTrace::write`].
-    pub(super) fn collector(&self, folder: TraceFolder, host: &'static dyn Host) -> CallTrace {
+    pub(super) fn collector(&self, folder: TraceFolder, host: &'static Host) -> CallTrace {
         CallTrace::new(folder, host, &self.session, None)
     }
 }

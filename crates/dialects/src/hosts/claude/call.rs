@@ -6,7 +6,7 @@ use crate::claude::{HookInput, InputError};
 use crate::hosts::{Host, HostCall, UnreadableCall, refusal_of_other_agent};
 
 /// Parses the input of Claude Code, or of another agent that sends its events.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     match HookInput::parse(sent) {
         Ok(input) => {
             let event = input.into_event();
@@ -21,7 +21,7 @@ pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCa
     }
 }
 
-fn unreadable(host: &dyn Host, error: &InputError) -> UnreadableCall {
+fn unreadable(host: &Host, error: &InputError) -> UnreadableCall {
     let cause = error.to_string();
     match error {
         InputError::BadField { name, .. } => match EventName::resolve(name) {

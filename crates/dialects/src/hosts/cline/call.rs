@@ -14,7 +14,7 @@ use crate::hosts::{Host, HostCall, UnreadableCall, patch};
 pub(super) const OWN_TOOL: &str = "host_tool_name";
 
 /// Parses the input of Cline.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let payload = Payload::parse(host, sent)?;
     let Some(foreign) = payload.text("hookName").map(str::to_owned) else {
         return Err(UnreadableCall::NoEvent { cause: "missing `hookName`".to_owned() });

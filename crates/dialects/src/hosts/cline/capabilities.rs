@@ -1,11 +1,6 @@
 //! What each of Cline's events can carry back, as measured with 3.0.65, and how long Cline waits for a
 //! hook.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject, Rewrite};
 
 /// Every event, in Cline's order. A deny ends the whole run.
@@ -24,8 +19,3 @@ pub static ALL: &[Capability] = &[
     Capability::new("TaskComplete", "session:stop", Deny::Never),
     Capability::unheard("SessionShutdown", "session:end"),
 ];
-
-/// How long a command may take before Cline continues without it.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

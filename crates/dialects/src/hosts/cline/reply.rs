@@ -10,7 +10,7 @@ use crate::hosts::plan::ReplyPlan;
 use crate::hosts::{Deny, Host, HostCall, HostReply, patch};
 
 /// The decision at this event, in Cline's format.
-pub(super) fn reply_to(host: &dyn Host, call: &HostCall, decision: &Decision) -> HostReply {
+pub(super) fn reply_to(host: &Host, call: &HostCall, decision: &Decision) -> HostReply {
     let event = &call.event;
     let can = host.capability(&event.name);
     let is_whole = call.others.is_empty() && !patch::is_patch(event);

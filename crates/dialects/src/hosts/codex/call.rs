@@ -7,6 +7,6 @@ use crate::hosts::payload::Payload;
 use crate::hosts::{Host, HostCall, UnreadableCall, claude_events};
 
 /// Parses the input of Codex.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     claude_events::read(host, Payload::parse(host, sent)?, &[])
 }

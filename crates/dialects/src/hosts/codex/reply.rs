@@ -7,6 +7,6 @@ use crate::hosts::claude_events::{self, InputForm};
 use crate::hosts::{Host, HostCall, HostReply};
 
 /// The decision at this event, in Codex's format.
-pub(super) fn reply_to(host: &dyn Host, call: &HostCall, decision: &Decision) -> HostReply {
+pub(super) fn reply_to(host: &Host, call: &HostCall, decision: &Decision) -> HostReply {
     claude_events::reply(host, call, decision, InputForm::UpdatedInput(&[]))
 }

@@ -46,7 +46,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// Parses the input of Copilot CLI.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let payload = Payload::parse(host, sent)?;
     match payload.has(NAME) {
         true => claude_events::read(host, payload, FIELDS),

@@ -1,11 +1,6 @@
 //! What each of Copilot CLI's events can carry back, as measured with 1.0.102, and how long Copilot
 //! waits for a hook. The names are those in PascalCase, with which Copilot says which event it is.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject, Rewrite};
 
 /// Every event, in Copilot's order.
@@ -37,8 +32,3 @@ pub static ALL: &[Capability] = &[
     Capability { goes_on: true, ..Capability::new("Stop", "session:stop", Deny::Portable) },
     Capability::unheard("SessionEnd", "session:end"),
 ];
-
-/// How long a command may take before Copilot continues without it, if its settings don't say.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

@@ -9,7 +9,7 @@ pub(super) const FIELDS: &[ToolField] =
     &[field("edit", "old_str", "old_string"), field("edit", "new_str", "new_string")];
 
 /// Parses the input of Droid.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let mut payload = Payload::parse(host, sent)?;
     // Tools of servers are called `server___tool`.
     let name = payload.text("tool_name").and_then(|name| name.split_once("___"));

@@ -1,11 +1,6 @@
 //! What each of Droid's events can carry back, as measured with `droid exec` 0.215.0, and how long
 //! Droid waits for a hook.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject, Rewrite};
 
 /// Every event, in Droid's order. `droid exec` does not send `UserPromptSubmit`.
@@ -28,8 +23,3 @@ pub static ALL: &[Capability] = &[
     Capability { goes_on: true, ..Capability::new("Stop", "session:stop", Deny::Portable) },
     Capability::unheard("SessionEnd", "session:end"),
 ];
-
-/// How long a command may take before Droid continues without it.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

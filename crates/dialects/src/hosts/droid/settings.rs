@@ -19,7 +19,7 @@ pub(super) const AGENTS: &[HostAgent] = &[HostAgent {
 }];
 
 /// The events for which these settings call us.
-pub(super) fn calls_in(host: &dyn Host, files: &[ForeignFile<'_>]) -> Vec<(EventName, Matcher)> {
+pub(super) fn calls_in(host: &Host, files: &[ForeignFile<'_>]) -> Vec<(EventName, Matcher)> {
     settings_calls::calls_in(host, files, HooksMap::WholeFile)
 }
 

@@ -21,7 +21,7 @@ const EVENTS: &[(&str, EventName)] = &[
 ];
 
 /// Parses the input of Gemini CLI.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let mut payload = Payload::parse(host, sent)?;
     let Some(foreign) = payload.text(NAME).map(str::to_owned) else {
         return Err(UnreadableCall::NoEvent { cause: format!("missing `{NAME}`") });
@@ -43,12 +43,12 @@ pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCa
     claude_events::tool_call(payload.into_event(name, &foreign)?, &[])
 }
 
-fn event_named(host: &dyn Host, foreign: &str, payload: &Payload) -> Option<EventName> {
+fn event_named(host: &Host, foreign: &str, payload: &Payload) -> Option<EventName> {
     let own = EVENTS.iter().find(|(name, _)| *name == foreign).map(|(_, event)| event.clone());
     own.or_else(|| known_event(foreign)).or_else(|| {
         if is_tool_call(&payload.fields) {
             return Some(EventName::TOOL_PRE_EXECUTE);
         }
-        EventName::resolve(&format!("{}:{}", host.name(), snake_case(foreign)?))
+        EventName::resolve(&format!("{}:{}", host.name, snake_case(foreign)?))
     })
 }

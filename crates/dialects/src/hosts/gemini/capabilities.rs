@@ -1,11 +1,6 @@
 //! What each of Gemini CLI's events can carry back, as measured with 0.61.0, and how long Gemini CLI
 //! waits for a hook.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject, Rewrite};
 
 /// Every event, in Gemini CLI's order.
@@ -35,8 +30,3 @@ pub static ALL: &[Capability] = &[
     Capability { goes_on: true, ..Capability::new("AfterAgent", "session:stop", Deny::Portable) },
     Capability::unheard("SessionEnd", "session:end"),
 ];
-
-/// How long a command may take before Gemini CLI continues without it.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

@@ -23,7 +23,7 @@ pub(super) const AGENTS: &[HostAgent] = &[HostAgent {
 const FREQUENT: &[&str] = &["PreCompress", "BeforeModel", "AfterModel"];
 
 /// The events for which these settings call us.
-pub(super) fn calls_in(host: &dyn Host, files: &[ForeignFile<'_>]) -> Vec<(EventName, Matcher)> {
+pub(super) fn calls_in(host: &Host, files: &[ForeignFile<'_>]) -> Vec<(EventName, Matcher)> {
     settings_calls::calls_in(host, files, HooksMap::UnderHooks)
 }
 

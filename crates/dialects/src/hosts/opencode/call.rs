@@ -18,7 +18,7 @@ pub(super) const FIELDS: &[ToolField] = &[
 ];
 
 /// Parses what the plugin sends.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let payload = Payload::parse(host, sent)?;
     let Some(foreign) = name_of(&payload) else {
         let cause = "missing `hook` or `event.type`".to_owned();

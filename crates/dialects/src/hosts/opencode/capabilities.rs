@@ -1,11 +1,6 @@
 //! What each of opencode's hooks can carry back through our plugin, as measured with 1.18.33, and how
 //! long the plugin waits.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject, Rewrite};
 
 /// Every hook that the plugin uses.
@@ -27,8 +22,3 @@ pub static ALL: &[Capability] = &[
     Capability::unheard("session.idle", "session:stop"),
     Capability::unheard("session.deleted", "session:end"),
 ];
-
-/// How long a command may take; the plugin waits longer and then blocks.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

@@ -8,7 +8,7 @@ use super::call::FIELDS;
 use crate::hosts::{Deny, Host, HostCall, HostReply, claude_events, tool_fields};
 
 /// The decision at this event, for the plugin.
-pub(super) fn reply_to(host: &dyn Host, call: &HostCall, decision: &Decision) -> HostReply {
+pub(super) fn reply_to(host: &Host, call: &HostCall, decision: &Decision) -> HostReply {
     let (plan, can) = claude_events::plan(host, call, decision);
     let later = plan.later.clone();
     if let Some(reason) = plan.whole_refusal().filter(|_| can.deny.prevents()) {

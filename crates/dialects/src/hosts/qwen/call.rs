@@ -11,7 +11,7 @@ use crate::hosts::{Host, HostCall, UnreadableCall, claude_events};
 const CONTINUES: &str = "qwen:prompt_continue";
 
 /// Parses the input of Qwen Code.
-pub(super) fn read(host: &dyn Host, sent: &str) -> Result<HostCall, UnreadableCall> {
+pub(super) fn read(host: &Host, sent: &str) -> Result<HostCall, UnreadableCall> {
     let payload = Payload::parse(host, sent)?;
     let is_prompt = payload.text(NAME) == Some("UserPromptSubmit");
     if is_prompt && payload.text("prompt") == Some("") {

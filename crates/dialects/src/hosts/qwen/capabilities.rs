@@ -1,11 +1,6 @@
 //! What each of Qwen Code's events can carry back, as measured with 0.24.4, and how long Qwen Code
 //! waits for a hook.
 
-use std::time::Duration;
-
-use hookwright_events::EventName;
-
-use crate::hosts::limits::LEAST_PATIENCE;
 use crate::hosts::{Capability, Deny, Inject};
 
 /// Every event, in Qwen Code's order.
@@ -42,8 +37,3 @@ pub static ALL: &[Capability] = &[
     Capability::unheard("MessageDisplay", "claude:message_display"),
     Capability { goes_on: true, ..Capability::new("Stop", "session:stop", Deny::Portable) },
 ];
-
-/// How long a command may take before Qwen Code continues without it.
-pub(super) fn patience(_name: &EventName) -> Duration {
-    LEAST_PATIENCE
-}

@@ -7,13 +7,13 @@ const OLDER: &str = "/old/bin/hookwright";
 
 const PROGRAM: &str = "/opt/my tools/hookwright";
 
-fn settings_file(host: &dyn Host) -> Option<HostFile> {
+fn settings_file(host: &Host) -> Option<HostFile> {
     let file = host.files(PROGRAM).remove(0);
     matches!(file.share, FileShare::Settings { .. }).then_some(file)
 }
 
 /// An entry of ours with an older path, as this host has it.
-fn older_entry(host: &dyn Host) -> String {
+fn older_entry(host: &Host) -> String {
     let file = host.files(OLDER).remove(0);
     let all: Value = serde_json::from_str(&file.text).unwrap();
     let events = all.get("hooks").unwrap_or(&all);
@@ -32,19 +32,19 @@ fn events(file: &HostFile) -> Vec<String> {
 fn whatever_the_settings_are_a_second_run_changes_nothing_and_ours_can_be_removed_again() {
     let (mut merged, mut refused) = (0, 0);
     for host in all() {
-        let Some(file) = settings_file(*host) else { continue };
-        let (events, older) = (events(&file), older_entry(*host));
+        let Some(file) = settings_file(host) else { continue };
+        let (events, older) = (events(&file), older_entry(host));
         let names: Vec<&str> = events.iter().map(String::as_str).collect();
-        let mut dice = Dice::new(host.name().len() as u64);
+        let mut dice = Dice::new(host.name.len() as u64);
         for number in 0..400 {
             let before = settings(&mut dice, &names, &older);
-            let Ok(first) = connected(*host, &file, &before) else {
+            let Ok(first) = connected(host, &file, &before) else {
                 refused += 1;
                 continue;
             };
             merged += 1;
-            let what = format!("{} {number}:\n{before}\n---\n{}", host.name(), first.text);
-            let second = connected(*host, &file, &first.text).expect("it is ours now");
+            let what = format!("{} {number}:\n{before}\n---\n{}", host.name, first.text);
+            let second = connected(host, &file, &first.text).expect("it is ours now");
             assert_eq!(second.text, first.text, "{what}");
             // Every event calls us once, in the form that the host reads.
             let calls = |program: &str| first.text.matches(program).count();
@@ -54,7 +54,7 @@ fn whatever_the_settings_are_a_second_run_changes_nothing_and_ours_can_be_remove
                 first.text.matches("/opt/other").count(),
                 before.matches("/opt/other").count()
             );
-            let after = disconnected(*host, &file, &first.text, Some(&before)).expect("ours");
+            let after = disconnected(host, &file, &first.text, Some(&before)).expect("ours");
             let after = after.expect("the user's file");
             assert_eq!(after.matches("hookwright hook").count(), 0, "{what}\n---\n{after}");
             let others = |text: &str| text.matches("/opt/other").count();
