@@ -142,6 +142,7 @@ pub(crate) trait ActionNews: Send {
     fn went_async(&mut self, answer: Option<Box<Answer>>);
 
     /// Whether anything reads the run events of this action.
+    #[cfg(feature = "http")]
     fn is_watched(&self) -> bool;
 
     /// Whether anything reads the ids of its processes.

@@ -92,6 +92,7 @@ impl ActionNews for CommandNews<'_> {
         (self.went_async)();
     }
 
+    #[cfg(feature = "http")]
     fn is_watched(&self) -> bool {
         true
     }

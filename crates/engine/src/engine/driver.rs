@@ -371,6 +371,7 @@ impl Driver {
             hook,
             sender: self.sender.clone(),
             output: self.shared.output_is_watched().then(|| self.output_sender.clone()),
+            #[cfg(feature = "http")]
             is_watched: self.shared.is_watched(),
             wants_processes: self.shared.processes_are_watched(),
             left_out: 0,
@@ -516,6 +517,7 @@ struct Reporter {
     hook: usize,
     sender: UnboundedSender<DriverMessage>,
     output: Option<Sender<RunEventKind>>,
+    #[cfg(feature = "http")]
     is_watched: bool,
     wants_processes: bool,
     /// Bytes of output dropped since the last line that fit.
@@ -528,6 +530,7 @@ impl ActionNews for Reporter {
         let _ = self.sender.send(DriverMessage::Happened(happening));
     }
 
+    #[cfg(feature = "http")]
     fn is_watched(&self) -> bool {
         self.is_watched
     }

@@ -352,20 +352,6 @@ impl FilledText {
             .collect()
     }
 
-    /// For displaying an address or a header: any value in it may be a token, so each is shown by
-    /// its name.
-    pub fn shown_by_names(&self) -> String {
-        self.pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Text(text) => text.clone(),
-                Piece::Value { name, .. } => format!("${{{name}}}"),
-                Piece::Secret { secret } => format!("[secret {secret}]"),
-                Piece::Callback { .. } => format!("${{{CALLBACK_URL}}}"),
-            })
-            .collect()
-    }
-
     /// The names of its secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
