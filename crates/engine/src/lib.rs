@@ -130,7 +130,7 @@ pub use native::{NATIVE, NativeWire, why_not};
 pub use nearest::nearest;
 pub use panics::catch_panic;
 pub use past::PastFiring;
-pub use secrets::Secrets;
+pub use secrets::{SecretSearch, Secrets};
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;
 

@@ -7,6 +7,7 @@
 
 mod forms;
 mod redaction;
+mod search;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 pub(crate) use forms::for_url;
 pub(crate) use redaction::Redaction;
+pub use search::SecretSearch;
 
 use crate::limits::SECRET_BYTES_MIN;
 use crate::variables::Environment;
@@ -107,6 +109,11 @@ impl Secrets {
         let secrets = self.all.iter().map(|(name, value)| (&**value, format!("[secret {name}]")));
         let values = values.map(|(name, value)| (value, format!("${{{name}}}")));
         Arc::new(Redaction::showing(secrets.chain(values)))
+    }
+
+    /// Finds secrets in bytes; `None` if there are no secrets.
+    pub fn search(&self) -> Option<SecretSearch> {
+        self.redaction.as_ref().map(|redaction| SecretSearch::new(Arc::clone(redaction)))
     }
 
     /// The filter for one stream of a child's output.

@@ -21,6 +21,7 @@
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal as stages, iterations and hooks |
+//! | [`trees`] | the states of a session's work tree, kept where other machines find them |
 //! | [`trace`] | what our hooks did inside other agents |
 #![warn(missing_docs)]
 
@@ -52,3 +53,4 @@ pub mod stored_session;
 pub mod task_lease;
 pub mod timeline;
 pub mod trace;
+pub mod trees;

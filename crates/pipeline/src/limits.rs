@@ -252,3 +252,34 @@ pub const TRACE_ENTRIES_MAX: usize = 10_000;
 
 /// Characters of the agent's id of its session that a trace shows.
 pub const TRACE_SESSION_CHARS_MAX: usize = 128;
+
+/// How long one call of git may take that keeps or restores a work tree: enough to read and write
+/// some gigabytes. After a file system that hangs the session ends.
+pub const TREE_KEEP_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// How long one call may take that talks to a git remote. A first fetch of a big repository takes
+/// minutes.
+pub const TREE_SEND_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// How long the command may take that recreates ignored files: it may build everything.
+pub const TREE_SETUP_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// Bytes of one list of files or objects from git: [`TREE_FILES_MAX`] of ordinary length.
+pub const TREE_LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Files of a work tree that differ from the agent's index. More than that is mostly a folder that
+/// git was to ignore.
+pub const TREE_FILES_MAX: usize = 200_000;
+
+/// Bytes of an index: millions of files.
+pub const TREE_INDEX_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Branches besides the current one that are kept with a work tree. Each is a parent of its commit.
+pub const TREE_BRANCHES_MAX: usize = 64;
+
+/// Refs of kept work trees per lease in the git remote. The last one counts; the others are for
+/// people, and many refs make every fetch slow.
+pub const TREE_REFS_KEPT: usize = 20;
+
+/// Refs that one push deletes: they are arguments of a command.
+pub const TREE_REFS_DELETED_AT_ONCE: usize = 500;

@@ -65,6 +65,17 @@ impl Redaction {
         RedactedStream::new(Arc::clone(hidden))
     }
 
+    /// What is shown in place of the first secret in these bytes.
+    pub(super) fn first_in(&self, bytes: &[u8]) -> Option<&str> {
+        let found = self.search.find(bytes)?;
+        Some(&self.patterns[found.pattern()].shown_as)
+    }
+
+    /// The length of the longest form.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// The redacted text.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.search.is_match(text) {

@@ -3,3 +3,4 @@
 mod changed_files;
 mod folder;
 mod sessions;
+mod trees;

@@ -1,0 +1,176 @@
+//! [`Repositories`]: the two repositories of a work tree.
+//!
+//! The agent's own is `.git` in the work tree, as everywhere. The agent can write to it, settings
+//! included, so only calls that run nothing use it: they read and write refs and its index.
+//!
+//! The store is ours, outside the work tree, and shared by all sessions of one remote on this
+//! machine. Every call that looks at files, hashes or writes them, or talks to the remote, uses its
+//! settings, and finds the agent's objects as an alternate. The agent's repository finds the store's
+//! objects in the same way, so nothing is copied between both.
+//!
+//! In the store, filters are off: content goes into a tree and comes out of it as git sees it
+//! without programs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::git_program::{GitCall, GitProgram};
+use super::{TreeError, WorkPlace};
+
+/// Overrides `filter` for all files; other attributes apply.
+const ATTRIBUTES: &str = "* -filter\n";
+
+/// A work tree with its repositories.
+#[derive(Debug, Clone)]
+pub(super) struct Repositories {
+    git: GitProgram,
+    work_tree: PathBuf,
+    agents: PathBuf,
+    store: PathBuf,
+    /// Our index of the work tree.
+    index: PathBuf,
+}
+
+impl Repositories {
+    pub(super) fn new(git: GitProgram, place: &WorkPlace) -> Self {
+        let WorkPlace { work_tree, store, index } = place;
+        Self {
+            git,
+            work_tree: work_tree.clone(),
+            agents: work_tree.join(".git"),
+            store: store.clone(),
+            index: index.clone(),
+        }
+    }
+
+    pub(super) fn work_tree(&self) -> &Path {
+        &self.work_tree
+    }
+
+    pub(super) fn agents_index(&self) -> PathBuf {
+        self.agents.join("index")
+    }
+
+    pub(super) fn index(&self) -> &Path {
+        &self.index
+    }
+
+    /// A call in the store that finds no objects of the agent's repository.
+    pub(super) fn store_alone<'a>(
+        &'a self,
+        doing: &'static str,
+        arguments: &[&str],
+    ) -> GitCall<'a> {
+        self.git.call(&self.store, doing, arguments).variable("GIT_DIR", &self.store)
+    }
+
+    /// A call in the store that needs no work tree.
+    pub(super) fn store<'a>(&'a self, doing: &'static str, arguments: &[&str]) -> GitCall<'a> {
+        let call = self.store_alone(doing, arguments);
+        match self.agents.is_dir() {
+            true => call
+                .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.agents.join("objects"))),
+            false => call,
+        }
+    }
+
+    /// A call with the store's settings, this index and the files of the work tree. An agent can
+    /// have a sparse checkout; the index tells which files that leaves out.
+    pub(super) fn files<'a>(
+        &'a self,
+        doing: &'static str,
+        index: &Path,
+        arguments: &[&str],
+    ) -> GitCall<'a> {
+        let sparse: Vec<&str> =
+            ["-c", "core.sparseCheckout=true"].iter().chain(arguments).copied().collect();
+        let call = self.git.call(&self.work_tree, doing, &sparse);
+        call.variable("GIT_DIR", &self.store)
+            .variable("GIT_WORK_TREE", &self.work_tree)
+            .variable("GIT_INDEX_FILE", index)
+            .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.agents.join("objects")))
+    }
+
+    /// A call in the agent's repository. It must run nothing that settings name.
+    pub(super) fn agents<'a>(&'a self, doing: &'static str, arguments: &[&str]) -> GitCall<'a> {
+        let call = self.git.call(&self.work_tree, doing, arguments);
+        call.variable("GIT_DIR", &self.agents).variable("GIT_WORK_TREE", &self.work_tree)
+    }
+
+    /// Makes the store, if it is missing.
+    pub(super) async fn make_store(&self) -> Result<(), TreeError> {
+        let doing = "create the local store of git objects";
+        make_folder(&self.store)?;
+        if !self.store.join("HEAD").exists() {
+            let call = self.git.call(&self.store, doing, &["init", "--quiet", "--bare"]);
+            call.argument("--template=").argument("--").argument(&self.store).done().await?;
+        }
+        let info = self.store.join("info");
+        make_folder(&info)?;
+        write(&info.join("attributes"), ATTRIBUTES.as_bytes())?;
+        match self.index.parent() {
+            Some(folder) => make_folder(folder),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the agent's repository anew, without commits. What an agent has done to an earlier one
+    /// has no effect any more.
+    pub(super) async fn renew_agents(&self, remote: &str) -> Result<(), TreeError> {
+        let doing = "create the repository of the work tree";
+        make_folder(&self.work_tree)?;
+        let removed = match fs::symlink_metadata(&self.agents) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(&self.agents),
+            Ok(_) => fs::remove_file(&self.agents),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        removed.map_err(|error| file("remove", &self.agents, &error))?;
+        let call = self.git.call(&self.work_tree, doing, &["init", "--quiet", "--template="]);
+        call.argument("--").argument(&self.work_tree).done().await?;
+        let mut alternates = self.store.join("objects").into_os_string();
+        alternates.push("\n");
+        let info = self.agents.join("objects/info");
+        make_folder(&info)?;
+        write(&info.join("alternates"), alternates.as_encoded_bytes())?;
+        for (name, value) in [
+            ("remote.origin.url", remote),
+            ("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"),
+        ] {
+            self.agents(doing, &["config", name, value]).done().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A path in a list of alternates.
+fn quoted(path: &Path) -> std::ffi::OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut quoted = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            other => quoted.push(*other),
+        }
+    }
+    quoted.push(b'"');
+    std::ffi::OsString::from_vec(quoted)
+}
+
+fn make_folder(path: &Path) -> Result<(), TreeError> {
+    fs::create_dir_all(path).map_err(|error| file("create", path, &error))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TreeError> {
+    // Several sessions of one remote write the same.
+    if fs::read(path).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    fs::write(path, bytes).map_err(|error| file("write", path, &error))
+}
+
+pub(super) fn file(doing: &'static str, path: &Path, error: &io::Error) -> TreeError {
+    TreeError::File { doing, path: path.to_owned(), cause: error.to_string() }
+}
