@@ -23,6 +23,11 @@ commands:
                 not be (2500 kills unless told otherwise: an hour or two). PART: whole, asking, queue,
                 queue-of-tasks, queue-at-once, ends, orphans, agent (the built-in agent, continued),
                 agent-in-pipeline (a loop with it, resumed)
+  machines [--kills N] [--seed S] [--only PART]
+                several machines share a store while servers, machines, networks and processes are
+                killed, stopped and lied to; counts what must not be (50 faults a part unless told
+                otherwise). PART: server, away (takes 12 minutes), deliveries, standstill, identities,
+                databases
   peers [--version V]
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
         Some("test") => test(&args[1..]),
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("faults") => faults(&args[1..]),
+        Some("machines") => machines(&args[1..]),
         Some("peers") => peers::run(&args[1..]),
         Some("coverage") => coverage(),
         _ => Err(USAGE.to_owned()),
@@ -104,6 +110,17 @@ fn faults(args: &[String]) -> Result<(), String> {
     let mut children = vec!["test", "--package", "hookwright", "--features", "faults"];
     children.extend(["--test", "suite", "spawn_faults"]);
     cargo(&children)
+}
+
+fn machines(args: &[String]) -> Result<(), String> {
+    needed::provide(&[])?;
+    let mut all = vec!["test", "--package", "hookwright", "--features", "faults"];
+    all.extend(["--test", "machines", "--"]);
+    all.extend(args.iter().map(String::as_str));
+    let mut command = Command::new(cargo_program());
+    // A program that is linked statically takes its time from the kernel, whatever libfaketime says.
+    command.env("HOOKWRIGHT_LINK", "dynamic").args(&all);
+    ended(&mut command, &format!("cargo {}", all.join(" ")))
 }
 
 fn coverage() -> Result<(), String> {

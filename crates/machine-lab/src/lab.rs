@@ -23,7 +23,7 @@ impl Lab {
     pub fn new(program: impl Into<PathBuf>, files: &[(&str, &str)]) -> Self {
         let folder = TempDir::with_prefix("hookwright-lab-").expect("a temporary folder");
         let at = fs::canonicalize(folder.path()).expect("it exists");
-        for name in ["home", "etc", "machines"] {
+        for name in ["home", "etc", "machines", "shared"] {
             fs::create_dir(at.join(name)).expect("a folder");
         }
         let remote = Remote::create(&at);
@@ -35,6 +35,12 @@ impl Lab {
     #[must_use]
     pub fn remote(&self) -> &Remote {
         &self.remote
+    }
+
+    /// A folder that all machines see, for what a test wants to know of them.
+    #[must_use]
+    pub fn shared_folder(&self) -> PathBuf {
+        real(self.folder.path()).join("shared")
     }
 
     /// Starts a machine with this host name, and with ids that no other machine has.

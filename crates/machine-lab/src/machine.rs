@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -139,6 +139,7 @@ impl Machine {
             other => command.arg(other),
         };
         command.args(arguments).env_clear().env("HOME", self.home()).env("PATH", path());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -160,10 +161,12 @@ impl Machine {
     /// Starts `hookwright`.
     #[must_use]
     pub fn start_hookwright(&self, arguments: &[&str]) -> MachineProcess {
-        self.spawn(self.command("hookwright", arguments))
+        let mut command = self.command("hookwright", arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.spawn(command)
     }
 
-    /// Starts a command of this machine.
+    /// Starts a command of [`Self::command`].
     #[must_use]
     pub fn spawn(&self, command: Command) -> MachineProcess {
         MachineProcess::spawn(command)

@@ -63,11 +63,20 @@ impl Cluster {
     pub fn pooler_port(&self) -> u16 {
         *self.pooler.get_or_init(|| {
             let port = free_port();
-            let is_started = self.keeper().tell(&format!("pooler {} {port}", self.port));
-            assert!(is_started && is_installed("pgbouncer"), "tests need the package `pgbouncer`");
-            wait_for(port);
+            self.start_pooler(port);
             port
         })
+    }
+
+    /// Kills the pooler and starts it again.
+    pub fn restart_pooler(&self) {
+        self.start_pooler(self.pooler_port());
+    }
+
+    fn start_pooler(&self, port: u16) {
+        let is_started = self.keeper().tell(&format!("pooler {} {port}", self.port));
+        assert!(is_started && is_installed("pgbouncer"), "tests need the package `pgbouncer`");
+        wait_for(port);
     }
 
     /// The server's certificate, which is valid for `localhost`, as PEM.
@@ -125,6 +134,16 @@ impl Cluster {
     /// Kills all processes of the server.
     pub fn crash(&self) {
         assert!(self.keeper().tell("crash"), "{}", self.keeper().log());
+    }
+
+    /// Stops all processes of the server where they are; connections stay open.
+    pub fn pause(&self) {
+        assert!(self.keeper().tell("pause"), "{}", self.keeper().log());
+    }
+
+    /// Continues all processes of the server.
+    pub fn resume(&self) {
+        assert!(self.keeper().tell("continue"), "{}", self.keeper().log());
     }
 
     /// Starts the server again.

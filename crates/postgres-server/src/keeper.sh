@@ -56,7 +56,21 @@ crash() {
     while kill -0 "$server"; do sleep 0.01; done
 }
 
+# As a machine that stands still.
+pause() {
+    server=$(head -n 1 "$folder/data/postmaster.pid")
+    kill -STOP "$server" || return
+    for child in $(cat "/proc/$server/task/$server/children"); do kill -STOP "$child"; done
+}
+
+continue_server() {
+    server=$(head -n 1 "$folder/data/postmaster.pid")
+    for child in $(cat "/proc/$server/task/$server/children"); do kill -CONT "$child"; done
+    kill -CONT "$server"
+}
+
 start_pooler() {
+    [ -z "$pooler" ] || kill -9 "$pooler"
     cat >"$folder/pooler.ini" <<END
 [databases]
 * = host=127.0.0.1 port=$1 user=owner
@@ -80,10 +94,13 @@ while read -r command first second; do
     start) answer start "$first" ;;
     stop) answer stop "$first" ;;
     crash) answer crash ;;
+    pause) answer pause ;;
+    continue) answer continue_server ;;
     pooler) answer start_pooler "$first" "$second" ;;
     esac
 done
 [ -z "$pooler" ] || kill -9 "$pooler"
+continue_server >/dev/null 2>&1
 stop immediate >/dev/null 2>&1
 cd /
 rm -rf "$folder"

@@ -30,6 +30,12 @@ struct State {
     holds_requests: bool,
     /// What the server sends is held back.
     holds_answers: bool,
+    /// What clients of connections below this number sent is held back, and their later messages.
+    kept_below: u64,
+    /// What clients of connections below this number sent, and is held back, is lost.
+    lost_below: u64,
+    /// The number of the next connection.
+    next: u64,
     /// How long each message from a client takes longer.
     delay: Duration,
     /// The connections that are open.
@@ -101,11 +107,39 @@ impl Relay {
         self.network.state().holds_answers = true;
     }
 
+    /// Holds back both directions, as a network does that passes nothing on.
+    pub fn stop(&self) {
+        let mut state = self.network.state();
+        state.holds_requests = true;
+        state.holds_answers = true;
+    }
+
+    /// Cuts all connections, and keeps what their clients have sent. New connections pass. What is
+    /// kept arrives at the next [`Self::release`], later than what clients sent after it.
+    pub fn keep_back(&self) {
+        let mut state = self.network.state();
+        state.kept_below = state.next;
+        state.holds_requests = false;
+        state.cut();
+    }
+
+    /// Cuts all connections. What is held back is lost, whichever way it was going.
+    pub fn lose(&self) {
+        let mut state = self.network.state();
+        state.lost_below = state.next;
+        state.holds_requests = false;
+        state.holds_answers = false;
+        state.cut();
+        drop(state);
+        self.network.changed.notify_all();
+    }
+
     /// Passes everything on again, also what was held back.
     pub fn release(&self) {
         let mut state = self.network.state();
         state.holds_requests = false;
         state.holds_answers = false;
+        state.kept_below = 0;
         drop(state);
         self.network.changed.notify_all();
     }
@@ -113,6 +147,14 @@ impl Relay {
     /// Delays every message of a client by this long.
     pub fn delay(&self, delay: Duration) {
         self.network.state().delay = delay;
+    }
+
+    /// Waits until a message is held back, but not longer than this; whether there is one.
+    pub fn wait_for_held(&self, most: Duration) -> bool {
+        let state = self.network.state();
+        let changed = &self.network.changed;
+        let waited = changed.wait_timeout_while(state, most, |state| state.held == 0);
+        waited.map_or_else(|poisoned| poisoned.into_inner().0.held, |(state, _)| state.held) > 0
     }
 
     /// Waits until this many messages are held back.
@@ -146,7 +188,12 @@ impl Network {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let server_spoke = Arc::new(AtomicBool::new(true));
-        self.state().open.push((client.try_clone()?, server.try_clone()?));
+        let number = {
+            let mut state = self.state();
+            state.open.push((client.try_clone()?, server.try_clone()?));
+            state.next += 1;
+            state.next - 1
+        };
         let requests = (client.try_clone()?, server.try_clone()?, Arc::clone(&server_spoke));
         let network = Arc::clone(self);
         thread::spawn(move || {
@@ -157,25 +204,30 @@ impl Network {
                 }
                 let delay = network.state().delay;
                 thread::sleep(delay);
-                network.wait_while(|state| state.holds_requests);
+                network.wait_while(|state| {
+                    (state.holds_requests || number < state.kept_below)
+                        && number >= state.lost_below
+                });
+                number >= network.state().lost_below
             });
         });
         let network = Arc::clone(self);
         thread::spawn(move || {
             network.pass(server, client, |network| {
                 server_spoke.store(true, Ordering::SeqCst);
-                network.wait_while(|state| state.holds_answers);
+                network.wait_while(|state| state.holds_answers && number >= state.lost_below);
+                number >= network.state().lost_below
             });
         });
         Ok(())
     }
 
-    /// Passes one direction on until it ends.
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, before: impl Fn(&Self)) {
+    /// Passes one direction on until it ends. `admit` says whether to pass a message on, after
+    /// having waited for that.
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, admit: impl Fn(&Self) -> bool) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
-            before(self);
-            if to.write_all(&buffer[..count]).is_err() {
+            if !admit(self) || to.write_all(&buffer[..count]).is_err() {
                 break;
             }
         }

@@ -11,6 +11,7 @@ use hookwright_events::{
 };
 
 use super::defect::{Defect, Found};
+use super::essence::essence;
 use super::ground::Line;
 use super::world::{ITERATIONS_IN_ALL, SESSION, World};
 
@@ -523,30 +524,6 @@ impl Checker {
             self.defect(Defect::DeliveredTwice, format!("{deliveries} final deliveries"));
         }
     }
-}
-
-/// An event without what the journal leaves out.
-fn essence(event: &RunEvent) -> String {
-    let kind = match &event.kind {
-        RunEventKind::Firing(FiringEvent::HookReported { report }) => {
-            format!("reported {}", report.id)
-        }
-        RunEventKind::Firing(FiringEvent::Decided { .. }) => "decided".to_owned(),
-        RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
-            format!("starting {hook} {attempt}")
-        }
-        RunEventKind::Firing(FiringEvent::HookEnded { hook, attempt, .. }) => {
-            format!("ended {hook} {attempt}")
-        }
-        RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, .. }) => {
-            format!("turn {turn:?} {attempt}")
-        }
-        RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt, .. }) => {
-            format!("turn ended {turn:?} {attempt}")
-        }
-        other => serde_json::to_value(other).map(|it| it["kind"].to_string()).unwrap_or_default(),
-    };
-    format!("{} {} {kind}", event.session.as_deref().unwrap_or_default(), event.firing)
 }
 
 /// All files below a folder.

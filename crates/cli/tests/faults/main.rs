@@ -21,6 +21,7 @@ mod built_in_checker;
 mod checker;
 mod defect;
 mod ends;
+mod essence;
 mod ground;
 mod life;
 mod orphans;

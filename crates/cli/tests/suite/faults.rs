@@ -5,6 +5,8 @@
 mod checker;
 #[path = "../faults/defect.rs"]
 mod defect;
+#[path = "../faults/essence.rs"]
+pub(crate) mod essence;
 #[path = "../faults/ground.rs"]
 mod ground;
 #[expect(dead_code, reason = "the campaign interrupts sessions, too")]

@@ -59,6 +59,7 @@ mod list;
 mod live_view;
 mod long_journal;
 mod loop_bench;
+mod machine_faults;
 mod machines;
 mod memory;
 mod network;

@@ -71,7 +71,7 @@ fn all_processes_end_with_a_machine_that_is_killed_and_it_starts_again() {
     let mut program = a.spawn(a.command("sleep", &["1001"]));
     let _ = text(&a.shell("setsid sleep 1000 > /dev/null 2>&1 & true"));
     until("both run", || a.processes().len() == 2);
-    let pid = program.pid();
+    let pid = program.pid().unwrap();
     a.kill();
     assert!(!program.wait().success());
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());

@@ -1,0 +1,127 @@
+//! The fault campaign for several machines: servers, machines, networks and processes are killed,
+//! stopped and lied to while sessions run in a shared store. See `cargo xtask machines`.
+//!
+//! | part | what happens |
+//! |---|---|
+//! | `server` | the server is killed again and again under sessions of two machines |
+//! | `away` | the server is away for two minutes, and for ten |
+//! | `deliveries` | requests are lost, answers are swallowed, and statements arrive late |
+//! | `standstill` | a session, a machine, a network and the server are stopped, and continue |
+//! | `identities` | machines have equal names, equal ids, and wrong clocks |
+//! | `databases` | a read-only server, another schema version, a pooler that restarts |
+//!
+//! ```text
+//! cargo test -p hookwright --features faults --test machines -- --kills 50 --seed 1 --only server
+//! ```
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to people")]
+
+mod audit;
+mod databases;
+mod deliveries;
+#[path = "../faults/essence.rs"]
+mod essence;
+mod fleet;
+mod identities;
+mod random;
+mod server;
+mod standstill;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use audit::{Audit, Violation};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");
+
+/// Default number of faults in the parts that repeat one.
+const KILLS: u64 = 50;
+
+/// What a part is given: the program, how many faults, and a number for pseudorandom choices.
+pub(crate) struct Task<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) kills: u64,
+    pub(crate) seed: u64,
+}
+
+/// A part's name, and what it does.
+type Part = (&'static str, fn(&Task<'_>) -> Audit);
+
+const PARTS: &[Part] = &[
+    ("server", server::killed),
+    ("away", server::away),
+    ("deliveries", deliveries::late_and_lost),
+    ("standstill", standstill::stopped),
+    ("identities", identities::mistaken),
+    ("databases", databases::unusable),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let text = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name);
+        at.and_then(|at| arguments.get(at + 1)).map(String::as_str)
+    };
+    let number = |name: &str, default: u64| text(name).map_or(Some(default), |it| it.parse().ok());
+    let only = text("--only");
+    let parts: Vec<&Part> =
+        PARTS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    let (Some(kills), Some(seed), false) =
+        (number("--kills", KILLS), number("--seed", 1), parts.is_empty())
+    else {
+        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+        let names = names.join(" | ");
+        eprintln!("usage: machines [--kills N] [--seed S] [--binary PATH] [--only {names}]");
+        return ExitCode::FAILURE;
+    };
+    let program = PathBuf::from(text("--binary").unwrap_or(BINARY));
+    let mut all = Audit::default();
+    for (name, part) in parts {
+        println!("\n{name}, seed {seed}");
+        let began = Instant::now();
+        let audit = part(&Task { program: &program, kills, seed });
+        print(&audit);
+        println!("time {:.0?}", began.elapsed());
+        add(&mut all, audit);
+    }
+    println!("\nall parts");
+    print(&all);
+    if all.found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The violations, in the words of the summary.
+const WORDS: &[(Violation, &str)] = &[
+    (Violation::EntryLost, "acknowledged entries lost"),
+    (Violation::CompletionRepeated, "recorded completions repeated"),
+    (Violation::WorkGivenTwice, "pieces of work given to two"),
+    (Violation::RunWithoutRecord, "runs that were not recorded before they began"),
+    (Violation::ProcessLeft, "processes left"),
+    (Violation::DeclaredDead, "living machines whose session was taken"),
+    (Violation::WorkLost, "pieces of work lost"),
+    (Violation::NotFinished, "sessions that did not come to their end"),
+    (Violation::WrongAnswer, "refusals that did not say what was wrong"),
+];
+
+fn add(sum: &mut Audit, audit: Audit) {
+    sum.found.extend(audit.found);
+    for (fault, times) in audit.faults {
+        *sum.faults.entry(fault).or_default() += times;
+    }
+    sum.sessions += audit.sessions;
+    sum.entries += audit.entries;
+}
+
+fn print(audit: &Audit) {
+    for (violation, what) in &audit.found {
+        println!("{violation:?}: {what}");
+    }
+    for (fault, times) in &audit.faults {
+        println!("{times:6} {fault}");
+    }
+    println!("{:6} sessions", audit.sessions);
+    println!("{:6} journal entries", audit.entries);
+    for (violation, words) in WORDS {
+        let times = audit.found.iter().filter(|(found, _)| found == violation).count();
+        println!("{times:6} {words}");
+    }
+}
