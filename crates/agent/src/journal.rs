@@ -14,9 +14,11 @@
 //! Texts are short: the journal grows by a bounded amount for each call. What was said in full is in
 //! the transcript.
 
+use std::future::ready;
 use std::io;
 use std::time::Duration;
 
+use hookwright_engine::ports::Promise;
 use hookwright_events::TurnEvent;
 use serde_json::{Map, Value};
 
@@ -25,17 +27,17 @@ use crate::limits::JOURNAL_CHARS_MAX;
 /// Records what a session does, so that it is known after a crash.
 pub trait AgentJournal: Send + Sync {
     /// Returns when it is recorded. Only then does the announced effect begin.
-    fn record(&self, happened: TurnEvent) -> io::Result<()>;
+    fn record(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>>;
 
     /// Records this at the latest with what is recorded next. The session uses it only if it records
     /// something else before it waits for anyone.
-    fn record_with_next(&self, happened: TurnEvent) -> io::Result<()> {
+    fn record_with_next(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
         self.record(happened)
     }
 
     /// Records what [`record_with_next`](Self::record_with_next) has put off.
-    fn record_waiting(&self) -> io::Result<()> {
-        Ok(())
+    fn record_waiting(&self) -> Promise<'_, io::Result<()>> {
+        Box::pin(ready(Ok(())))
     }
 
     /// Why nothing can be recorded any more.
@@ -49,8 +51,8 @@ pub trait AgentJournal: Send + Sync {
 pub struct NoJournal;
 
 impl AgentJournal for NoJournal {
-    fn record(&self, _: TurnEvent) -> io::Result<()> {
-        Ok(())
+    fn record(&self, _: TurnEvent) -> Promise<'_, io::Result<()>> {
+        Box::pin(ready(Ok(())))
     }
 }
 

@@ -63,9 +63,9 @@ pub trait TurnEvents: Send + Sync {
 
     /// Records what the agent is about to do or has done. An announced effect may begin only after
     /// this has returned `Ok`.
-    fn record(&self, happened: TurnEvent) -> io::Result<()> {
+    fn record(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
         let _ = happened;
-        Ok(())
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -496,7 +496,7 @@ impl FireEvents for FiredInTurn {
 struct RecordedInTurn(Arc<dyn TurnEvents>);
 
 impl AgentJournal for RecordedInTurn {
-    fn record(&self, happened: TurnEvent) -> io::Result<()> {
+    fn record(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
         self.0.record(happened)
     }
 }

@@ -20,6 +20,7 @@ use hookwright_pipeline::session::{
 };
 use hookwright_pipeline::session_id;
 use hookwright_pipeline::sources::{Finder, Gathered, ProjectRuns, RunRequest, Source, Sources};
+use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::{lease, made_names};
 use hookwright_server::AskingProject;
 use hookwright_store::{Fence, Filter, Kind, Store};
@@ -297,7 +298,7 @@ impl ProjectRunner {
             None => observer(&session_screen),
         };
         let around = Around {
-            store: Arc::clone(&store),
+            store: StoreCalls::new(Arc::clone(&store)).map_err(Failure::Store)?,
             root: self.found.project_root.clone(),
             environment: self.environment_of_session(),
             secrets,

@@ -10,7 +10,7 @@
 mod account;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
@@ -94,9 +94,10 @@ impl Children {
                 () = child.end.token().cancelled() => return Err(never("it never began".into())),
             },
         };
-        let place = self.place(&child)?;
+        let place = self.place(&child).await?;
         let lease = lease::name_of(self.recorder.journal.project(), place.name.as_str());
-        let fence = lease::take(&*self.around.store, &lease).map_err(|error| match error {
+        let taken = self.around.store.call(move |store| lease::take(store, &lease)).await;
+        let fence = taken.map_err(|error| match error {
             LeaseError::Runs { holder } => {
                 never(format!("process {} is running session {}", holder.pid, place.name))
             }
@@ -105,7 +106,7 @@ impl Children {
         let mut held =
             ChildLease { children: self, fence: &fence, recorder: None, end: child.end.clone() };
         let account = Arc::new(self.account(&child, &place));
-        let known = self.record(&place.name)?;
+        let known = self.record(&place.name).await?;
         if let Some(more) = known.as_ref().and_then(|known| used_in(known).since(place.used)) {
             account.add(more);
         }
@@ -114,6 +115,11 @@ impl Children {
             let status = stored_status(&known.status);
             return Ok(place.child_end(status, &record.reason, record.iterations));
         }
+        let history = match &known {
+            Some(_) => self.history(&place.name).await?,
+            None => History::default(),
+        };
+        let known = known.map(|known| (known, history));
         let parts = self.parts(&child, &place, sources, known, fence.clone(), lineage)?;
         let around = Around { observers: account.observers(), ..self.around_child(&child) };
         let session = Session::new(parts, around);
@@ -133,10 +139,9 @@ impl Children {
 
     /// The place of the child that this hook has begun in this firing, else a new one, which the
     /// parent's journal has before it is used.
-    fn place(&self, child: &Child) -> Result<ChildPlace, NotRun> {
+    async fn place(&self, child: &Child) -> Result<ChildPlace, NotRun> {
         let by = &child.started_by;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = known.open.remove(&(by.firing, by.hook.clone()));
+        let begun = self.known().open.remove(&(by.firing, by.hook.clone()));
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let event: String = by.event.as_str().chars().map(plain).collect();
         for number in 1..=CHILDREN_AT_ONE_PLACE_MAX {
@@ -146,15 +151,17 @@ impl Children {
             let folder = self.folder.of_child(&folder, name.clone());
             match &begun {
                 Some(OpenChild { session, stage, used }) if session == name.as_str() => {
-                    known.names.insert(session.clone());
+                    self.known().names.insert(session.clone());
                     return Ok(ChildPlace { name, folder, stage: *stage, used: *used });
                 }
                 Some(_) => {}
-                None if known.names.contains(name.as_str()) || self.record(&name)?.is_some() => {}
                 None => {
-                    known.names.insert(name.as_str().to_owned());
-                    drop(known);
-                    self.announce(child, &name)?;
+                    // Before anything is awaited: another hook may look for a name too.
+                    let is_free = self.known().names.insert(name.as_str().to_owned());
+                    if !is_free || self.record(&name).await?.is_some() {
+                        continue;
+                    }
+                    self.announce(child, &name).await?;
                     // Before the first stage it counts for that one.
                     let stage = self.recorder.journal.record().stage.max(1);
                     return Ok(ChildPlace { name, folder, stage, used: Usage::default() });
@@ -164,13 +171,18 @@ impl Children {
         Err(never("all names for its session are taken".to_owned()))
     }
 
-    fn announce(&self, child: &Child, name: &SessionName) -> Result<(), NotRun> {
+    fn known(&self) -> MutexGuard<'_, KnownChildren> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn announce(&self, child: &Child, name: &SessionName) -> Result<(), NotRun> {
         let spawned = FiringEvent::HookSpawned {
             hook: child.started_by.hook.clone(),
             session: name.as_str().to_owned(),
             pipeline: child.pipeline.clone(),
         };
-        self.recorder.write_in(child.started_by.firing, spawned).map_err(|error| {
+        let entry = self.recorder.begin_entry(child.started_by.firing, spawned);
+        self.recorder.written(entry).await.map_err(|error| {
             never(format!("its start could not be recorded in the journal: {error}"))
         })
     }
@@ -185,13 +197,20 @@ impl Children {
         }
     }
 
-    fn record(&self, name: &SessionName) -> Result<Option<Record>, NotRun> {
+    async fn record(&self, name: &SessionName) -> Result<Option<Record>, NotRun> {
         let key = RecordKey {
             project: self.recorder.journal.project().to_owned(),
             name: name.as_str().to_owned(),
         };
-        let found = self.around.store.get(Kind::Session, &key);
+        let found = self.around.store.call(move |store| store.get(Kind::Session, &key)).await;
         found.map_err(|error| never(error.to_string()))
+    }
+
+    async fn history(&self, name: &SessionName) -> Result<History, NotRun> {
+        let project = self.recorder.journal.project().to_owned();
+        let key = JournalKey { project, session: name.as_str().to_owned() };
+        let read = self.around.store.call(move |store| History::read(store, &key)).await;
+        read.map_err(|error| never(error.to_string()))
     }
 
     /// What a child is started with or, if it is known, resumed with.
@@ -200,18 +219,14 @@ impl Children {
         child: &Child,
         place: &ChildPlace,
         mut sources: Sources,
-        known: Option<Record>,
+        known: Option<(Record, History)>,
         fence: Fence,
         lineage: Lineage,
     ) -> Result<Parts, NotRun> {
         let (mut record, mut history) = (self.new_record(child, place), History::default());
-        let version = known.as_ref().map(|known| known.version);
-        if let Some(known) = known {
-            let project = self.recorder.journal.project().to_owned();
-            let session = place.name.as_str().to_owned();
-            let key = JournalKey { project, session };
-            let read = History::read(&*self.around.store, &key);
-            history = read.map_err(|error| never(error.to_string()))?;
+        let version = known.as_ref().map(|(known, _)| known.version);
+        if let Some((known, read)) = known {
+            history = read;
             record = serde_json::from_str(&known.value).unwrap_or(record);
             place.name.as_str().clone_into(&mut record.name);
             record.iterations = history.iterations();
@@ -347,9 +362,11 @@ impl Drop for ChildLease<'_> {
         if let Some(recorder) = self.recorder.take() {
             let reason = self.end.why().unwrap_or("interrupted").to_owned();
             let status = SessionStatus::Interrupted;
-            let _ = recorder.write(SessionEvent::SessionEnded { status, reason });
+            let ended = recorder.begin_entry(0, SessionEvent::SessionEnded { status, reason });
+            recorder.show_once_written(ended);
         }
+        let Fence { lease, token } = self.fence.clone();
         // A lease that cannot be released will soon belong to a dead process.
-        let _ = self.children.around.store.release(&self.fence.lease, self.fence.token);
+        drop(self.children.around.store.call(move |store| store.release(&lease, token)));
     }
 }

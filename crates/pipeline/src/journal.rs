@@ -19,34 +19,49 @@ use hookwright_store::{
     Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
 use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::limits::{RECORD_CONFLICTS_MAX, WAITING_ENTRIES_MAX};
 use crate::record::SessionRecord;
 use crate::session_issues::IssueLog;
+use crate::store_calls::{StoreCall, StoreCalls};
 
 /// Writes a session's run events.
 pub struct SessionJournal {
     this: Weak<Self>,
-    store: Arc<dyn Store>,
+    calls: StoreCalls,
     key: JournalKey,
     session_id: String,
     fence: Fence,
     secrets: Secrets,
+    /// Locked during a whole commit, by the thread that makes it.
+    end: Mutex<JournalEnd>,
+    /// Never locked while anything is waited for.
     state: Mutex<JournalState>,
+    /// Cancelled by the first failure.
+    broken: CancellationToken,
+    /// The number of the engine's entries that are not yet written.
+    underway: watch::Sender<usize>,
+}
+
+/// Where the journal ends in the store.
+struct JournalEnd {
+    last: u64,
+    version: Option<u64>,
+    /// The session's issues, once it has any.
+    issues: Option<IssueLog>,
 }
 
 struct JournalState {
-    last: u64,
-    version: Option<u64>,
+    /// As it was written last.
     record: SessionRecord,
-    /// The session's issues, once it has any.
-    issues: Option<IssueLog>,
     /// What waits for the next commit.
     waiting: Vec<RunEvent>,
     /// Set by the first failure: from then on nothing is written, so that the journal has no gap.
-    broken: Option<StoreError>,
+    failure: Option<StoreError>,
     /// Called for every event, each with its number.
-    beside: Vec<(u64, Beside)>,
+    beside: Vec<(u64, Arc<Mutex<Beside>>)>,
     /// The number of the last one.
     last_beside: u64,
 }
@@ -59,7 +74,7 @@ impl SessionJournal {
     /// A journal that continues after its entry `last`. `version` is that of the session's record,
     /// if there is one.
     pub fn new(
-        store: Arc<dyn Store>,
+        calls: StoreCalls,
         fence: Fence,
         secrets: Secrets,
         last: u64,
@@ -68,20 +83,18 @@ impl SessionJournal {
     ) -> Arc<Self> {
         let key = JournalKey { project: record.project().to_owned(), session: record.name.clone() };
         let session_id = record.id.clone();
-        let state = JournalState {
-            last,
-            version,
+        let end = Mutex::new(JournalEnd { last, version, issues: None });
+        let state = Mutex::new(JournalState {
             record,
-            issues: None,
             waiting: Vec::new(),
-            broken: None,
+            failure: None,
             beside: Vec::new(),
             last_beside: 0,
-        };
-        let state = Mutex::new(state);
+        });
+        let (broken, underway) = (CancellationToken::new(), watch::Sender::new(0));
         Arc::new_cyclic(|this| {
             let this = Weak::clone(this);
-            Self { this, store, key, session_id, fence, secrets, state }
+            Self { this, calls, key, session_id, fence, secrets, end, state, broken, underway }
         })
     }
 
@@ -97,20 +110,34 @@ impl SessionJournal {
 
     /// Adds issues that the session plans to work on. They are written with the next entry that
     /// changes its record.
-    pub(crate) fn plan_issues(&self, numbers: &[u64]) -> Result<(), StoreError> {
-        let mut state = self.state();
-        state.issues(&*self.store)?.plan(numbers);
-        Ok(())
+    pub(crate) fn plan_issues(&self, numbers: Vec<u64>) -> StoreCall<Result<(), StoreError>> {
+        self.call(move |journal| {
+            let record = journal.record();
+            let store = &**journal.calls.store();
+            journal.end().issues(store, &record)?.plan(&numbers);
+            Ok(())
+        })
     }
 
     /// Why nothing can be written any more.
     pub fn failure(&self) -> Option<StoreError> {
-        self.state().broken.clone()
+        self.state().failure.clone()
     }
 
-    /// The store of the journal.
-    pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    /// Returns when nothing can be written any more.
+    pub(crate) async fn broken(&self) {
+        self.broken.cancelled().await;
+    }
+
+    /// Returns when the engine has no entry under way: whatever it has recorded, it has also acted on.
+    pub(crate) async fn settled(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.underway.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// The session's calls to its store.
+    pub(crate) fn calls(&self) -> &StoreCalls {
+        &self.calls
     }
 
     /// The session's lease.
@@ -128,7 +155,7 @@ impl SessionJournal {
         let mut state = self.state();
         state.last_beside += 1;
         let number = state.last_beside;
-        state.beside.push((number, beside));
+        state.beside.push((number, Arc::new(Mutex::new(beside))));
         number
     }
 
@@ -140,60 +167,94 @@ impl SessionJournal {
     /// Writes these with the next commit. They are lost if the program is killed before that, so they
     /// may only be ends of something, and the caller writes something else before it waits for
     /// anyone.
-    pub fn write_with_next(&self, events: &[RunEvent]) -> Result<(), StoreError> {
+    pub fn write_with_next(&self, events: &[RunEvent]) -> StoreCall<Result<(), StoreError>> {
         let is_full = {
             let mut state = self.state();
             state.waiting.extend_from_slice(events);
             state.waiting.len() >= WAITING_ENTRIES_MAX
         };
-        if is_full { self.write_waiting() } else { Ok(()) }
+        if is_full { self.write_waiting() } else { StoreCall::done(Ok(())) }
     }
 
     /// Writes what waits for the next commit.
-    pub fn write_waiting(&self) -> Result<(), StoreError> {
+    pub fn write_waiting(&self) -> StoreCall<Result<(), StoreError>> {
         self.write(&[])
     }
 
     /// Writes these in one commit, behind what waits for one.
-    pub fn write(&self, events: &[RunEvent]) -> Result<(), StoreError> {
-        self.write_with(events, Vec::new())
+    pub fn write(&self, events: &[RunEvent]) -> StoreCall<Result<(), StoreError>> {
+        // What is only shown must not wait for a store that is away.
+        let is_only_shown = !events.is_empty() && !events.iter().any(|it| it.kind.is_journalled());
+        if is_only_shown {
+            return StoreCall::done(Ok(()));
+        }
+        let waiting = std::mem::take(&mut self.state().waiting);
+        if !self.calls.is_remote() {
+            return StoreCall::done(self.commit(waiting, events, Vec::new()));
+        }
+        let events = events.to_vec();
+        self.call(move |journal| journal.commit(waiting, &events, Vec::new()))
     }
 
-    /// The same, with further records in the same commit. If one of those has changed meanwhile,
-    /// nothing is written, and the caller can try again.
-    pub(crate) fn write_with(
+    /// The same, with a further record in the same commit. It is asked for again if it has changed
+    /// meanwhile, up to a limit.
+    pub(crate) fn write_with<E: From<StoreError> + Send + 'static>(
         &self,
+        event: RunEvent,
+        mut other: impl FnMut() -> Result<Option<Put>, E> + Send + 'static,
+    ) -> StoreCall<Result<(), E>> {
+        self.call(move |journal| {
+            for time in 1.. {
+                let other = other()?.into_iter().collect();
+                let waiting = std::mem::take(&mut journal.state().waiting);
+                match journal.commit(waiting, std::slice::from_ref(&event), other) {
+                    Err(StoreError::RecordConflict { .. }) if time < RECORD_CONFLICTS_MAX => {}
+                    written => return Ok(written?),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Commits what waited, and these. If another record has changed meanwhile, nothing is written,
+    /// and the caller can try again.
+    fn commit(
+        &self,
+        waiting: Vec<RunEvent>,
         events: &[RunEvent],
         others: Vec<Put>,
     ) -> Result<(), StoreError> {
-        let mut state = self.state();
-        let waiting = std::mem::take(&mut state.waiting);
+        let mut end = self.end();
         let all = waiting.iter().chain(events);
         let events: Vec<&RunEvent> = all.filter(|event| event.kind.is_journalled()).collect();
         if events.is_empty() {
             return Ok(());
         }
-        if let Some(broken) = &state.broken {
-            return Err(broken.clone());
-        }
+        let mut record = {
+            let state = self.state();
+            if let Some(failure) = &state.failure {
+                return Err(failure.clone());
+            }
+            state.record.clone()
+        };
+        let store = &**self.calls.store();
         let entries: Vec<String> = events.iter().map(|event| self.entry(event)).collect();
-        let mut record = state.record.clone();
-        let mut changed = state.version.is_none();
+        let mut changed = end.version.is_none();
         for event in &events {
-            state.see_issue(event, &record, &*self.store)?;
+            end.see_issue(event, &record, store)?;
             changed |= record.see(event);
         }
-        let pages = match &state.issues {
+        let pages = match &end.issues {
             Some(issues) if changed => issues.puts(&mut record),
             _ => Vec::new(),
         };
         let is_relied_on = events.iter().any(|event| is_relied_on(&event.kind));
-        let append = Append { journal: &self.key, expected: state.last, entries: &entries };
+        let append = Append { journal: &self.key, expected: end.last, entries: &entries };
         faults::point("journal entry");
         let mut conflicts = 0;
         let committed = loop {
             let beside = match conflicts {
-                0..RECORD_CONFLICTS_MAX => state.beside(&events),
+                0..RECORD_CONFLICTS_MAX => self.beside(&events),
                 // The caller checks afterwards whether it is there.
                 _ => Vec::new(),
             };
@@ -201,12 +262,12 @@ impl SessionJournal {
             let mut commit = if is_synced { Commit::synced() } else { Commit::unsynced() };
             commit.fence = Some(&self.fence);
             commit.append = Some(append);
-            commit.puts.extend(changed.then(|| self.put(&record, state.version)));
+            commit.puts.extend(changed.then(|| self.put(&record, end.version)));
             commit.puts.extend(pages.iter().cloned());
             commit.puts.extend(others.iter().cloned());
             let mine = commit.puts.len();
             commit.puts.extend(beside);
-            match self.store.commit(&commit) {
+            match store.commit(&commit) {
                 Err(StoreError::RecordConflict { key, .. })
                     if commit.puts[mine..].iter().any(|put| put.key == key) =>
                 {
@@ -218,24 +279,35 @@ impl SessionJournal {
         match committed {
             Ok(committed) => {
                 faults::point("journal entry written");
-                state.last = committed.last;
+                end.last = committed.last;
                 if changed {
-                    state.version = committed.versions.first().copied();
-                    state.issues.iter_mut().for_each(IssueLog::written);
+                    end.version = committed.versions.first().copied();
+                    end.issues.iter_mut().for_each(IssueLog::written);
                 }
-                state.record = record;
+                self.state().record = record;
                 Ok(())
             }
             Err(error @ StoreError::RecordConflict { .. }) if !others.is_empty() => {
                 drop(events);
-                state.waiting = waiting;
+                self.state().waiting.splice(0..0, waiting);
                 Err(error)
             }
             Err(error) => {
-                state.broken = Some(error.clone());
+                self.state().failure = Some(error.clone());
+                self.broken.cancel();
                 Err(error)
             }
         }
+    }
+
+    /// The records to store with these events.
+    fn beside(&self, events: &[&RunEvent]) -> Vec<Put> {
+        let asked = self.state().beside.clone();
+        let puts = asked.into_iter().flat_map(|(_, beside)| {
+            let mut beside = beside.lock().unwrap_or_else(PoisonError::into_inner);
+            events.iter().filter_map(|event| beside(event)).collect::<Vec<_>>()
+        });
+        puts.collect()
     }
 
     fn put(&self, record: &SessionRecord, version: Option<u64>) -> Put {
@@ -264,24 +336,35 @@ impl SessionJournal {
         value.to_string()
     }
 
-    /// Writes on another thread if the store is remote: timeouts and output of hooks and agents go on
-    /// while it is away. A local store is faster than another thread.
-    fn call<'a>(
-        &'a self,
-        events: &'a [RunEvent],
-        write: fn(&Self, &[RunEvent]) -> Result<(), StoreError>,
-    ) -> Promise<'a, io::Result<()>> {
-        match self.this.upgrade().filter(|_| self.store.is_remote()) {
-            Some(this) => {
-                let events = events.to_vec();
-                let writing = tokio::task::spawn_blocking(move || write(&this, &events));
-                Box::pin(async move { writing.await?.map_err(io::Error::other) })
-            }
-            None => {
-                let written = write(self, events).map_err(io::Error::other);
-                Box::pin(std::future::ready(written))
+    /// Makes a call that needs the journal.
+    fn call<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> StoreCall<T> {
+        if !self.calls.is_remote() {
+            return StoreCall::done(call(self));
+        }
+        let this = self.this.upgrade().expect("it is borrowed, so it is there");
+        self.calls.call(move |_| call(&this))
+    }
+
+    /// A call as the engine's journal returns it.
+    fn promised(&self, written: StoreCall<Result<(), StoreError>>) -> Promise<'_, io::Result<()>> {
+        match written.into_result() {
+            Ok(written) => Box::pin(std::future::ready(written.map_err(io::Error::other))),
+            Err(written) => {
+                let underway = Underway::new(&self.underway);
+                Box::pin(async move {
+                    let written = written.await.map_err(io::Error::other);
+                    drop(underway);
+                    written
+                })
             }
         }
+    }
+
+    fn end(&self) -> MutexGuard<'_, JournalEnd> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, JournalState> {
@@ -341,12 +424,16 @@ fn is_relied_on(kind: &RunEventKind) -> bool {
     )
 }
 
-impl JournalState {
+impl JournalEnd {
     /// The session's issues.
-    fn issues(&mut self, store: &dyn Store) -> Result<&mut IssueLog, StoreError> {
+    fn issues(
+        &mut self,
+        store: &dyn Store,
+        record: &SessionRecord,
+    ) -> Result<&mut IssueLog, StoreError> {
         let issues = match self.issues.take() {
             Some(issues) => issues,
-            None => IssueLog::read(store, &self.record)?,
+            None => IssueLog::read(store, record)?,
         };
         Ok(self.issues.insert(issues))
     }
@@ -365,15 +452,25 @@ impl JournalState {
             _ => false,
         };
         if is_about_one {
-            self.issues(store)?.see(event, record);
+            self.issues(store, record)?.see(event, record);
         }
         Ok(())
     }
+}
 
-    /// The records to store with these events.
-    fn beside(&mut self, events: &[&RunEvent]) -> Vec<Put> {
-        let asked = self.beside.iter_mut();
-        asked.flat_map(|(_, beside)| events.iter().filter_map(|event| beside(event))).collect()
+/// Counts one of the engine's entries while it is under way.
+struct Underway<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Underway<'a> {
+    fn new(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 
@@ -383,11 +480,11 @@ impl Journal for SessionJournal {
     }
 
     fn record_all<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
-        self.call(events, Self::write)
+        self.promised(self.write(events))
     }
 
     fn record_with_next<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
-        self.call(events, Self::write_with_next)
+        self.promised(self.write_with_next(events))
     }
 
     fn keeps_memory(&self) -> bool {
@@ -411,7 +508,13 @@ mod tests {
         let fence = lease::take(&**store, "s").expect("it is free");
         let record =
             SessionRecord { name: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
-        SessionJournal::new(Arc::clone(store), fence, secrets, 0, None, record)
+        let calls = StoreCalls::new(Arc::clone(store)).expect("local");
+        SessionJournal::new(calls, fence, secrets, 0, None, record)
+    }
+
+    /// A local store makes a call at once.
+    fn done(call: StoreCall<Result<(), StoreError>>) {
+        call.into_result().expect("it is done").expect("written");
     }
 
     fn noted(note: &str) -> RunEvent {
@@ -466,16 +569,16 @@ mod tests {
             });
             notes.collect::<Vec<_>>()
         };
-        journal.write_with_next(&[noted("1"), noted("2")]).expect("put off");
+        done(journal.write_with_next(&[noted("1"), noted("2")]));
         assert_eq!(kept(), Vec::<String>::new());
-        journal.write(&[noted("3")]).expect("written");
+        done(journal.write(&[noted("3")]));
         assert_eq!(kept(), ["1", "2", "3"]);
-        journal.write_with_next(&[noted("4")]).expect("put off");
-        journal.write_waiting().expect("written");
-        journal.write_waiting().expect("nothing waits");
+        done(journal.write_with_next(&[noted("4")]));
+        done(journal.write_waiting());
+        done(journal.write_waiting());
         assert_eq!(kept().len(), 4);
         for _ in 0..WAITING_ENTRIES_MAX {
-            journal.write_with_next(&[noted("more")]).expect("put off");
+            done(journal.write_with_next(&[noted("more")]));
         }
         assert_eq!(kept().len(), 4 + WAITING_ENTRIES_MAX);
     }
@@ -488,13 +591,13 @@ mod tests {
         let state = || tasks.get("1").expect("there").task.state;
         let journal = journal(&store);
         let beside = journal.keep_beside(blocks(&tasks, 0));
-        journal.write(&[noted("before")]).expect("written");
+        done(journal.write(&[noted("before")]));
         assert_eq!(state(), TaskState::Open);
-        journal.write(&[noted("now")]).expect("written");
+        done(journal.write(&[noted("now")]));
         assert_eq!(state(), TaskState::Blocked);
         journal.forget_beside(beside);
         tasks.set_state(hookwright_events::TaskId(1), TaskState::Open, 3).expect("kept");
-        journal.write(&[noted("now")]).expect("written");
+        done(journal.write(&[noted("now")]));
         assert_eq!(state(), TaskState::Open);
     }
 
@@ -506,7 +609,7 @@ mod tests {
             tasks.add(&NewTask::new("a"), 1).expect("kept");
             let journal = journal(&store);
             journal.keep_beside(blocks(&tasks, others));
-            journal.write(&[noted("now")]).expect("written");
+            done(journal.write(&[noted("now")]));
             assert_eq!(journal.failure(), None);
             assert_eq!(tasks.get("1").expect("there").task.state, state, "{others}");
         }

@@ -10,6 +10,7 @@
 //! | [`history`] | what happened so far, according to the session's journal |
 //! | [`journal`], [`record`] | what is stored as it happens, and what lists show of it |
 //! | [`lease`] | one process at a time runs a session |
+//! | [`store_calls`] | a session's calls to its store, which do not block it |
 //! | [`stored_session`] | a session in the store, and whether a process runs it |
 //! | [`queue`] | where a stage's work items come from, and what became of them |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
@@ -49,6 +50,7 @@ pub mod session_id;
 pub mod session_issues;
 pub mod session_state;
 pub mod sources;
+pub mod store_calls;
 pub mod stored_session;
 pub mod task_lease;
 pub mod timeline;

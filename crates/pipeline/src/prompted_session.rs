@@ -21,7 +21,7 @@ use hookwright_events::{
     TurnEvent, TurnName, TurnResult, Verdict,
 };
 use hookwright_process::{end_run, faults, wait_for_runs};
-use hookwright_store::{Fence, Store, StoreError};
+use hookwright_store::{Fence, StoreError};
 use serde_json::Value;
 
 use crate::history::History;
@@ -29,6 +29,7 @@ use crate::journal::SessionJournal;
 use crate::limits::GIT_GRACE;
 use crate::record::SessionRecord;
 use crate::session::Recorder;
+use crate::store_calls::{StoreCall, StoreCalls};
 
 /// The name of the one stage, and of the plan.
 const STAGE: &str = "agent";
@@ -38,7 +39,6 @@ const AGENT: &str = "builtin";
 
 /// A session that a person prompts.
 pub struct PromptedSession {
-    store: Arc<dyn Store>,
     fence: Fence,
     recorder: Recorder,
     memory: Arc<InMemoryMemory>,
@@ -56,7 +56,7 @@ pub struct PromptedSession {
 /// What a session is made of.
 pub struct PromptedParts {
     /// The store of sessions.
-    pub store: Arc<dyn Store>,
+    pub store: StoreCalls,
     /// The lease under which it runs.
     pub fence: Fence,
     /// Values that the journal must not contain.
@@ -78,17 +78,10 @@ impl PromptedSession {
         let session = record.name.clone();
         let memory = std::mem::take(&mut history.memory);
         let memory = Arc::new(InMemoryMemory::with(&session, memory));
-        let journal = SessionJournal::new(
-            Arc::clone(&store),
-            fence.clone(),
-            secrets,
-            history.last,
-            version,
-            record,
-        );
+        let journal =
+            SessionJournal::new(store, fence.clone(), secrets, history.last, version, record);
         let recorder = Recorder { session, journal, observers: Vec::new(), clock };
         Self {
-            store,
             fence,
             recorder,
             memory,
@@ -150,7 +143,7 @@ impl PromptedSession {
     }
 
     /// Records that the session begins or continues, and with it the turn.
-    pub fn begin(&self) -> Result<(), StoreError> {
+    pub async fn begin(&self) -> Result<(), StoreError> {
         let turn = TurnEvent::TurnStarting {
             turn: self.turn.clone(),
             attempt: 1,
@@ -159,7 +152,7 @@ impl PromptedSession {
         };
         let (index, iterations_max) = (1, ITERATIONS_MAX);
         let stage = SessionEvent::StageStarted { stage: STAGE.to_owned(), index, iterations_max };
-        match self.resumes {
+        let written = match self.resumes {
             Some(resumes) => self.write([
                 SessionEvent::SessionResumed { time: resumes + 1, sources: None }.into(),
                 stage.into(),
@@ -175,23 +168,30 @@ impl PromptedSession {
                 stage.into(),
                 turn.into(),
             ]),
-        }
+        };
+        written.await
     }
 
     /// Records these in one commit.
-    pub fn write<const N: usize>(&self, happened: [RunEventKind; N]) -> Result<(), StoreError> {
+    pub fn write<const N: usize>(
+        &self,
+        happened: [RunEventKind; N],
+    ) -> StoreCall<Result<(), StoreError>> {
         let events: Vec<RunEvent> =
             happened.into_iter().map(|kind| self.recorder.event(kind)).collect();
         self.recorder.journal.write(&events)
     }
 
     /// Records this with what is recorded next; see [`SessionJournal::write_with_next`].
-    pub fn write_with_next(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
+    pub fn write_with_next(
+        &self,
+        happened: impl Into<RunEventKind>,
+    ) -> StoreCall<Result<(), StoreError>> {
         self.recorder.journal.write_with_next(&[self.recorder.event(happened)])
     }
 
     /// Records what waits for the next record.
-    pub fn write_waiting(&self) -> Result<(), StoreError> {
+    pub fn write_waiting(&self) -> StoreCall<Result<(), StoreError>> {
         self.recorder.journal.write_waiting()
     }
 
@@ -222,7 +222,7 @@ impl PromptedSession {
     }
 
     /// Records the end, and gives the lease back.
-    pub fn end(
+    pub async fn end(
         &self,
         result: TurnResult,
         status: SessionStatus,
@@ -245,10 +245,12 @@ impl PromptedSession {
             [ended.into(), stage.into(), SessionEvent::SessionEnded { status, reason }.into()];
         let ended = more.into_iter().map(RunEventKind::from).chain(ended);
         let events: Vec<RunEvent> = ended.map(|kind| self.recorder.event(kind)).collect();
-        let written = self.recorder.journal.write(&events);
+        let written = self.recorder.journal.write(&events).await;
         faults::point("lease is given back");
+        let Fence { lease, token } = self.fence.clone();
+        let calls = self.recorder.journal.calls();
         // After a crash the holder is found dead.
-        let _ = self.store.release(&self.fence.lease, self.fence.token);
+        let _ = calls.call(move |store| store.release(&lease, token)).await;
         written
     }
 }

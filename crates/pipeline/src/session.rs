@@ -39,6 +39,7 @@ mod turn_events;
 mod watching;
 mod workplace;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,10 +164,12 @@ impl Session {
             task_desk.open();
         }
         let mut desk = self.open_desk();
+        let (journal, interrupt) = (Arc::clone(self.journal()), self.interrupt.clone());
         let ended = tokio::select! {
             biased;
             ended = self.go_to_its_end() => ended,
             never = task_desk.serve(&mut desk) => match never {},
+            never = end_if_broken(&journal, &interrupt) => match never {},
         };
         task_desk.dismiss(desk).await;
         ended
@@ -202,9 +205,9 @@ impl Session {
     }
 
     /// Prepares what a new session and a resumed one need.
-    fn make_ready(&mut self) -> Result<(), Halt> {
+    async fn make_ready(&mut self) -> Result<(), Halt> {
         self.folder.create()?;
-        self.plan_open_issues()
+        self.plan_open_issues().await
     }
 
     /// The record with which the session starts.
@@ -221,8 +224,8 @@ impl Session {
     async fn resume(&mut self, resumed: Resumed) -> Result<Happening, Halt> {
         let Resumed { time, failed_at_ends, background, tasks } = resumed;
         let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
-        self.recorder.write(SessionEvent::SessionResumed { time, sources })?;
-        self.note_skipped_gates(&failed_at_ends)?;
+        self.recorder.write(SessionEvent::SessionResumed { time, sources }).await?;
+        self.note_skipped_gates(&failed_at_ends).await?;
         self.resume_background(background).await?;
         let tasks = self.resume_tasks(tasks).await?;
         Ok(self.ready(tasks, Vec::new()))
@@ -237,30 +240,30 @@ impl Session {
         self.keep_desk_position();
         match step {
             Step::Begin => {
-                self.make_ready()?;
+                self.make_ready().await?;
                 return Ok(self.ready(Vec::new(), vec![self.beginning()]));
             }
             Step::Resume(resumed) => {
-                self.make_ready()?;
+                self.make_ready().await?;
                 return self.resume(resumed).await;
             }
-            Step::Write(kind) => self.recorder.write(kind)?,
+            Step::Write(kind) => self.recorder.write(kind).await?,
             Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),
             Step::PassGate => self.pass_gate().await?,
             Step::Wait(delay) => self.wait(delay).await?,
             Step::Pause { until, cause, reason } => self.pause(until, cause, reason).await?,
             Step::PrepareTurn(task) => self.prepare_turn(task).await?,
             Step::Attempt(attempt) => return self.attempt(attempt).await,
-            Step::GiveTurnUp(given_up) => self.give_turn_up(given_up)?,
+            Step::GiveTurnUp(given_up) => self.give_turn_up(given_up).await?,
             Step::EndTurn => return self.end_turn().await,
-            Step::TakeItem { put_back, unless } => return self.take_item(&put_back, unless).await,
-            Step::RetakeItem(item) => return Ok(Happening::Retaken(self.take_again(&item)?)),
-            Step::LookAtTask(task) => return self.look_at_task(task),
+            Step::TakeItem { put_back, unless } => return self.take_item(put_back, unless).await,
+            Step::RetakeItem(item) => return Ok(Happening::Retaken(self.take_again(&item).await?)),
+            Step::LookAtTask(task) => return self.look_at_task(task).await,
             Step::CompleteTask { task, occasion } => {
                 return self.complete_task(task, occasion).await;
             }
             Step::EndItem { state, reason, iterations } => {
-                return self.end_item(state, reason, iterations);
+                return self.end_item(state, reason, iterations).await;
             }
             Step::Tell(text) => self.pending.lock().push(&text),
             Step::AwaitTasks => {
@@ -269,7 +272,7 @@ impl Session {
             }
             Step::CloseDesk => self.close_desk().await,
             Step::LookForAbort => return Ok(Happening::TaskAborted(self.task_desk.take_abort())),
-            Step::NoteUndelivered(why) => self.note_undelivered(why)?,
+            Step::NoteUndelivered(why) => self.note_undelivered(why).await?,
             Step::InterruptAll => self.begin_to_end().await,
             Step::Settle => {
                 let cut_off = self.settle().await;
@@ -281,7 +284,7 @@ impl Session {
                 self.close_desk().await;
                 return Ok(Happening::Settled(self.settle().await));
             }
-            Step::End { status, reason } => self.record_end(status, reason)?,
+            Step::End { status, reason } => self.record_end(status, reason).await?,
             Step::Finished { .. } => {}
         }
         Ok(Happening::Done)
@@ -323,6 +326,13 @@ impl Session {
     fn outer_marker(&self) -> Option<&std::ffi::OsStr> {
         self.workplace.environment.get(MARKER)
     }
+}
+
+/// When nothing can be recorded any more, ends what runs: agents and hooks must not work on.
+async fn end_if_broken(journal: &SessionJournal, interrupt: &EndRequest) -> Infallible {
+    journal.broken().await;
+    interrupt.token().cancel();
+    std::future::pending().await
 }
 
 /// Waits for work to end. When the token is cancelled, the work is interrupted.

@@ -13,8 +13,9 @@ use crate::lease::{self, LeaseError};
 use crate::limits::DESK_ANSWER_TIMEOUT;
 
 /// The lease of a task to complete.
-pub struct TaskLease<'a> {
-    tasks: &'a KeptTasks,
+#[derive(Clone)]
+pub struct TaskLease {
+    tasks: KeptTasks,
     name: String,
     wanted_since: Instant,
 }
@@ -40,11 +41,11 @@ pub enum Look {
     },
 }
 
-impl<'a> TaskLease<'a> {
+impl TaskLease {
     /// Begins the wait for this task's lease.
-    pub fn new(tasks: &'a KeptTasks, id: TaskId) -> Self {
+    pub fn new(tasks: &KeptTasks, id: TaskId) -> Self {
         let name = lease::name_of_task(tasks.project(), id);
-        Self { tasks, name, wanted_since: Instant::now() }
+        Self { tasks: tasks.clone(), name, wanted_since: Instant::now() }
     }
 
     /// Takes it if it is free. `chain` are the hooks that the caller runs in.

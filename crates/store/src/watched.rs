@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
@@ -26,6 +27,7 @@ pub struct WatchedStore {
     journals: AtomicUsize,
     changes: AtomicUsize,
     living: Option<Arc<dyn Living>>,
+    never_on: Option<ThreadId>,
 }
 
 impl WatchedStore {
@@ -34,8 +36,18 @@ impl WatchedStore {
         let (records, entries, journals, changes) = Default::default();
         let (before_commit, rewrite): (BeforeCommit, RewriteEntry) =
             (Box::new(|_| Ok(())), Box::new(|entry| entry));
-        let living = None;
-        Self { behind, before_commit, rewrite, records, entries, journals, changes, living }
+        let (living, never_on) = (None, None);
+        Self {
+            behind,
+            before_commit,
+            rewrite,
+            records,
+            entries,
+            journals,
+            changes,
+            living,
+            never_on,
+        }
     }
 
     /// Calls this function before each commit.
@@ -59,6 +71,13 @@ impl WatchedStore {
         Self { living: Some(living), ..self }
     }
 
+    /// Says that it is remote. From now on calls on this thread panic: they would block it while the
+    /// store is away.
+    #[must_use]
+    pub fn remote(self) -> Self {
+        Self { never_on: Some(thread::current().id()), ..self }
+    }
+
     /// How many records were read.
     pub fn records_read(&self) -> usize {
         self.records.load(Ordering::Relaxed)
@@ -79,6 +98,12 @@ impl WatchedStore {
         self.changes.load(Ordering::Relaxed)
     }
 
+    fn behind(&self) -> &dyn Store {
+        let here = thread::current().id();
+        assert_ne!(self.never_on, Some(here), "a remote store is called on a session's thread");
+        &*self.behind
+    }
+
     fn read_records<T>(&self, found: Vec<T>) -> Vec<T> {
         self.records.fetch_add(found.len(), Ordering::Relaxed);
         found
@@ -87,12 +112,12 @@ impl WatchedStore {
 
 impl Store for WatchedStore {
     fn is_remote(&self) -> bool {
-        self.behind.is_remote()
+        self.never_on.is_some() || self.behind.is_remote()
     }
 
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         (self.before_commit)(commit)?;
-        self.behind.commit(commit)
+        self.behind().commit(commit)
     }
 
     fn journal(
@@ -101,7 +126,7 @@ impl Store for WatchedStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let mut entries = self.behind.journal(journal, after, limit)?;
+        let mut entries = self.behind().journal(journal, after, limit)?;
         self.journals.fetch_add(1, Ordering::Relaxed);
         self.entries.fetch_add(entries.len(), Ordering::Relaxed);
         for entry in &mut entries {
@@ -111,25 +136,25 @@ impl Store for WatchedStore {
     }
 
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
-        self.behind.last(journal)
+        self.behind().last(journal)
     }
 
     fn changes(&self) -> Result<u64, StoreError> {
         self.changes.fetch_add(1, Ordering::Relaxed);
-        self.behind.changes()
+        self.behind().changes()
     }
 
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
         self.records.fetch_add(1, Ordering::Relaxed);
-        self.behind.get(kind, key)
+        self.behind().get(kind, key)
     }
 
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
-        Ok(self.read_records(self.behind.list(kind, filter)?))
+        Ok(self.read_records(self.behind().list(kind, filter)?))
     }
 
     fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
-        Ok(self.read_records(self.behind.headings(kind, filter)?))
+        Ok(self.read_records(self.behind().headings(kind, filter)?))
     }
 
     fn queue(
@@ -138,20 +163,20 @@ impl Store for WatchedStore {
         from_rank: i64,
         limit: usize,
     ) -> Result<Vec<(i64, Record)>, StoreError> {
-        Ok(self.read_records(self.behind.queue(lane, from_rank, limit)?))
+        Ok(self.read_records(self.behind().queue(lane, from_rank, limit)?))
     }
 
     fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
         self.records.fetch_add(1, Ordering::Relaxed);
-        self.behind.next_lane(behind)
+        self.behind().next_lane(behind)
     }
 
     fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
-        self.behind.queued(prefix)
+        self.behind().queued(prefix)
     }
 
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Option<ClaimedRecord>, StoreError> {
-        let claimed = self.behind.claim(request)?;
+        let claimed = self.behind().claim(request)?;
         self.records.fetch_add(usize::from(claimed.is_some()), Ordering::Relaxed);
         Ok(claimed)
     }
@@ -162,11 +187,11 @@ impl Store for WatchedStore {
         holder: &str,
         instead_of: Option<u64>,
     ) -> Result<Acquired, StoreError> {
-        self.behind.acquire(lease, holder, instead_of)
+        self.behind().acquire(lease, holder, instead_of)
     }
 
     fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
-        self.behind.holder(lease)
+        self.behind().holder(lease)
     }
 
     fn living(&self) -> Option<Arc<dyn Living>> {
@@ -178,14 +203,14 @@ impl Store for WatchedStore {
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
-        self.behind.release(lease, token)
+        self.behind().release(lease, token)
     }
 
     fn take_losses(&self) -> Vec<Loss> {
-        self.behind.take_losses()
+        self.behind().take_losses()
     }
 
     fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
-        self.behind.reclaim(rewrite)
+        self.behind().reclaim(rewrite)
     }
 }

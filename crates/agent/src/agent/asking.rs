@@ -124,7 +124,8 @@ impl Life {
             model: model.name().to_owned(),
             messages: count,
             agent_id: self.agent_id(),
-        })?;
+        })
+        .await?;
         let began = Instant::now();
         faults::point("request is sent");
         let sent = self.send(attempt, summarised).await;
@@ -141,9 +142,9 @@ impl Life {
         let ended =
             TurnEvent::RequestEnded { request, attempt, usage, error, duration_ms, agent_id };
         let recorded = match &sent {
-            Ok(Ok(_)) => self.record_with_next(ended),
+            Ok(Ok(_)) => self.record_with_next(ended).await,
             // The next attempt may have to wait, and a session that ends does more than this.
-            Ok(Err(_)) | Err(_) => self.record(ended),
+            Ok(Err(_)) | Err(_) => self.record(ended).await,
         };
         let answer = sent?;
         recorded?;
@@ -173,7 +174,7 @@ impl Life {
         let observed =
             self.unless_cancelled(self.agent.hooks.stream_started(model.name(), attempt)).await?;
         self.heed(observed)?;
-        self.record_waiting()?;
+        self.record_waiting().await?;
         let mut collector = Collector::default();
         let collected = loop {
             match self.unless_cancelled(stream.next()).await? {

@@ -99,7 +99,7 @@ impl Life {
             }
         }
         if ended.is_none() {
-            ended = self.record_starts(&planned).err();
+            ended = self.record_starts(&planned).await.err();
         }
         // A session that ends starts nothing any more.
         if ended.is_some() {
@@ -118,7 +118,7 @@ impl Life {
                 Ok(end) => end,
                 Err(text) => {
                     let block = error_block(&result.id, &text);
-                    let told = self.tell_result(&block, &result, running.is_done());
+                    let told = self.tell_result(&block, &result, running.is_done()).await;
                     ended = ended.or(told.err());
                     blocks.push(block);
                     results.push(result);
@@ -134,7 +134,7 @@ impl Life {
             }
             self.conversation.add_contexts(answered.said.contexts);
             let block = result_block(&result.id, &end, answered.updated_output);
-            let told = self.tell_result(&block, &result, running.is_done());
+            let told = self.tell_result(&block, &result, running.is_done()).await;
             ended = ended.or(told.err());
             blocks.push(block);
             if let Some(reason) = answered.end {
@@ -150,7 +150,7 @@ impl Life {
     }
 
     /// Records that the calls that may run are about to.
-    fn record_starts(&self, planned: &[Planned]) -> Result<(), AgentStatus> {
+    async fn record_starts(&self, planned: &[Planned]) -> Result<(), AgentStatus> {
         let granted = planned.iter().filter_map(|plan| match plan {
             Planned::Granted(call, _) => Some(call.starting(self.agent_id())),
             Planned::Answered(..) => None,
@@ -158,14 +158,14 @@ impl Life {
         let mut starts: Vec<TurnEvent> = granted.collect();
         let Some(last) = starts.pop() else { return Ok(()) };
         for start in starts {
-            self.record_with_next(start)?;
+            self.record_with_next(start).await?;
         }
-        self.record(last)
+        self.record(last).await
     }
 
     /// A call has its result. The audience keeps it before its end is recorded: a recorded end is never
     /// without its result. After the last one nothing is waited for until the next record.
-    fn tell_result(
+    async fn tell_result(
         &self,
         block: &Block,
         result: &CallResult,
@@ -173,7 +173,7 @@ impl Life {
     ) -> Result<(), AgentStatus> {
         self.agent.audience.see(AgentNews::CallResult { block, result });
         let ended = ended_call(result, self.agent_id());
-        if is_last { self.record_with_next(ended) } else { self.record(ended) }
+        if is_last { self.record_with_next(ended).await } else { self.record(ended).await }
     }
 }
 

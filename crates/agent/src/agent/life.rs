@@ -180,7 +180,7 @@ impl Life {
             self.close_session(status).await;
         }
         // What follows may have to wait for servers or hooks. The end of the session reports a failure.
-        let _ = self.record_waiting();
+        let _ = self.record_waiting().await;
     }
 
     /// The same for the session's own agent.
@@ -205,21 +205,21 @@ impl Life {
     }
 
     /// Records what is about to happen or has happened. If that fails, the session ends.
-    pub(super) fn record(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
-        let recorded = self.agent.journal.record(happened);
+    pub(super) async fn record(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record(happened).await;
         recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
     }
 
     /// Records what has happened, at the latest with what is recorded next: before this agent waits
     /// for anyone.
-    pub(super) fn record_with_next(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
-        let recorded = self.agent.journal.record_with_next(happened);
+    pub(super) async fn record_with_next(&self, happened: TurnEvent) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record_with_next(happened).await;
         recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
     }
 
     /// Records what was put off: what follows may take long.
-    pub(super) fn record_waiting(&self) -> Result<(), AgentStatus> {
-        let recorded = self.agent.journal.record_waiting();
+    pub(super) async fn record_waiting(&self) -> Result<(), AgentStatus> {
+        let recorded = self.agent.journal.record_waiting().await;
         recorded.map_err(|error| AgentStatus::JournalFailed(error.to_string()))
     }
 

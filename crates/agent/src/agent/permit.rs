@@ -146,7 +146,7 @@ impl Life {
         if !self.agent.user.is_there() {
             return Ok(deny(format!("{}; no one can be asked here", judged.reason)));
         }
-        self.record_waiting()?;
+        self.record_waiting().await?;
         // One question at a time, also of several agents.
         let session = Arc::clone(&self.session);
         let _asking = self.unless_cancelled(session.questions.lock()).await?;
@@ -165,7 +165,8 @@ impl Life {
             what: call_in_words(&call.input),
             reason: shortened(&judged.reason),
             agent_id: self.agent_id(),
-        })?;
+        })
+        .await?;
         let user = Arc::clone(&self.agent.user);
         let question = CallQuestion {
             tool: &call.tool,
@@ -185,7 +186,8 @@ impl Life {
             allowed: reply == Some(UserReply::Yes),
             words,
             agent_id: self.agent_id(),
-        })?;
+        })
+        .await?;
         Ok(match reply {
             Some(UserReply::Yes) => allow("the user permits it".to_owned()),
             Some(UserReply::No(None)) => deny("the user does not permit it".to_owned()),

@@ -1,5 +1,6 @@
 //! A whole session of the built-in agent: a scripted model, tools, hooks that are functions.
 
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -634,22 +635,22 @@ struct Commits {
 }
 
 impl AgentJournal for Commits {
-    fn record(&self, happened: TurnEvent) -> std::io::Result<()> {
+    fn record(&self, happened: TurnEvent) -> Promise<'_, std::io::Result<()>> {
         let mut commit = std::mem::take(&mut *self.waiting.lock().unwrap());
         commit.push(happened);
         self.made.lock().unwrap().push(commit);
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 
-    fn record_with_next(&self, happened: TurnEvent) -> std::io::Result<()> {
+    fn record_with_next(&self, happened: TurnEvent) -> Promise<'_, std::io::Result<()>> {
         self.waiting.lock().unwrap().push(happened);
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 
-    fn record_waiting(&self) -> std::io::Result<()> {
+    fn record_waiting(&self) -> Promise<'_, std::io::Result<()>> {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
         self.made.lock().unwrap().extend(Some(waiting).filter(|waiting| !waiting.is_empty()));
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 }
 
@@ -662,13 +663,13 @@ impl Commits {
 }
 
 impl AgentJournal for Entries {
-    fn record(&self, happened: TurnEvent) -> std::io::Result<()> {
+    fn record(&self, happened: TurnEvent) -> Promise<'_, std::io::Result<()>> {
         let mut kept = self.kept.lock().unwrap();
         if self.refused_from.is_some_and(|from| kept.len() >= from) {
-            return Err(std::io::Error::other("no space"));
+            return Box::pin(ready(Err(std::io::Error::other("no space"))));
         }
         kept.push(happened);
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 }
 

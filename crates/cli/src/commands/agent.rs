@@ -189,7 +189,7 @@ async fn run(
         cancel.cancel();
     };
     session.end_survivors().await;
-    session.begin().map_err(Failure::Store)?;
+    session.begin().await.map_err(Failure::Store)?;
     let starting = servers.start(&output, &cancel);
     let (servers, added) = interrupts.or_else(&first, starting).await;
     output.add_servers(&added.tools, &added.reports);
@@ -211,7 +211,7 @@ async fn run(
         session_status(&end.status),
         Some(output.transcript_written()),
     );
-    if let Err(error) = ended
+    if let Err(error) = ended.await
         && !matches!(end.status, AgentStatus::JournalFailed(_))
     {
         screen.talk(&format!("warning: the end of the session cannot be recorded: {error}\n"));

@@ -157,7 +157,7 @@ fn by_ourselves(
 
 /// Waits for the task's lease; `None` if one of our own hooks above may hold it.
 fn leased(
-    lease: &TaskLease<'_>,
+    lease: &TaskLease,
     id: TaskId,
     chain: &Chain,
     screen: &Screen,

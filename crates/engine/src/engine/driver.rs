@@ -298,7 +298,9 @@ impl Driver {
         recording: Recording,
     ) -> std::io::Result<()> {
         let Unwritten { kinds, keepsakes } = std::mem::take(unwritten);
-        let written = self.shared.record(self.number, self.session(), kinds, recording).await;
+        let session = Some(self.memory_of.as_str()).filter(|name| !name.is_empty());
+        let recorded = self.shared.record(self.number, session, kinds, recording);
+        let written = while_they_run(recorded, &mut self.awaited).await;
         for keepsake in keepsakes {
             // A hook whose start cannot be journalled will not start, and has not run.
             if written.is_ok() || !matches!(keepsake, Keepsake::Once { .. }) {
@@ -468,6 +470,21 @@ impl Unwritten {
 
 fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {
     Some(FiringEvent::Remembered { what: serde_json::to_value(keepsake).ok()? })
+}
+
+/// Waits for a journal that may be slow. The awaited actions go on meanwhile, with their timeouts.
+async fn while_they_run<T>(
+    recorded: impl Future<Output = T>,
+    awaited: &mut Vec<RunningAction>,
+) -> T {
+    let mut recorded = std::pin::pin!(recorded);
+    loop {
+        tokio::select! {
+            biased;
+            written = &mut recorded => return written,
+            () = ended(awaited) => {}
+        }
+    }
 }
 
 /// Polls the awaited actions until one has ended; pending forever if there is none. A panic ends

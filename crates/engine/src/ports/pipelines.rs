@@ -110,6 +110,12 @@ impl EndRequest {
         self.asked.cancel();
     }
 
+    /// A request that is made with this one, and can also be made without it.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { asked: self.asked.child_token(), why: Arc::clone(&self.why) }
+    }
+
     /// Cancelled when the end is requested.
     pub fn token(&self) -> &CancellationToken {
         &self.asked

@@ -46,6 +46,7 @@ impl Account {
             usage,
         };
         // A parent that cannot write its journal ends because of that.
-        let _ = self.recorder.write_in(self.started_by.firing, used);
+        let entry = self.recorder.begin_entry(self.started_by.firing, used);
+        self.recorder.show_once_written(entry);
     }
 }

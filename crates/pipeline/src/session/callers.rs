@@ -80,7 +80,7 @@ impl TaskDesk {
         if *self.hours.borrow() == Hours::Closed {
             return DeskAnswer::Closed;
         }
-        match self.other_holder(id) {
+        match self.other_holder(id).await {
             Ok(None) => self.complete(id, None, chain).await,
             Ok(Some(other)) => {
                 failed(format!("session `{other}` is working on it and has to complete it"))

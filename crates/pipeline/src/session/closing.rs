@@ -6,9 +6,13 @@ use hookwright_events::{SessionEvent, SessionStatus};
 use super::{Halt, Session, completed};
 
 impl Session {
-    pub(super) fn record_end(&self, status: SessionStatus, reason: String) -> Result<(), Halt> {
-        self.leave_output(status, &reason)?;
-        Ok(self.recorder.write(SessionEvent::SessionEnded { status, reason })?)
+    pub(super) async fn record_end(
+        &self,
+        status: SessionStatus,
+        reason: String,
+    ) -> Result<(), Halt> {
+        self.leave_output(status, &reason).await?;
+        Ok(self.recorder.write(SessionEvent::SessionEnded { status, reason }).await?)
     }
 
     /// Ends what runs; from now on only the last hooks run, with engines of their own.

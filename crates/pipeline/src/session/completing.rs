@@ -131,19 +131,19 @@ impl Session {
                 Ok(Some(DeskAnswer::Blocked { reason, .. })) => {
                     decided.push((firing, Verdict::Block { reason }));
                 }
-                Ok(Some(DeskAnswer::Failed { reason })) => self.note_left(firing, &reason)?,
+                Ok(Some(DeskAnswer::Failed { reason })) => self.note_left(firing, &reason).await?,
                 Ok(
                     Some(DeskAnswer::Already | DeskAnswer::Underway | DeskAnswer::Closed) | None,
                 ) => {}
-                Err(error) => self.note_left(firing, &error.to_string())?,
+                Err(error) => self.note_left(firing, &error.to_string()).await?,
             }
         }
         Ok(decided)
     }
 
-    fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {
+    async fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {
         let note = format!("task {} was not completed: {why}", firing.task);
-        Ok(self.recorder.note(note)?)
+        Ok(self.recorder.note(note).await?)
     }
 
     /// Waits for the hooks of tasks that are being completed.

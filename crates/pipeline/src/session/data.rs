@@ -14,10 +14,14 @@ use crate::plan::Until;
 
 impl Session {
     /// The data of an event, merged with `more`.
-    pub(super) fn data_of(&self, key: &FiringKey, more: Value) -> Result<Map<String, Value>, Halt> {
+    pub(super) async fn data_of(
+        &self,
+        key: &FiringKey,
+        more: Value,
+    ) -> Result<Map<String, Value>, Halt> {
         Ok(match &key.point {
             Point::SessionStop { .. } | Point::Closing { event: ClosingEvent::SessionStop, .. } => {
-                self.data_of_stop(more)
+                self.data_of_stop(more).await
             }
             Point::SessionStart { .. }
             | Point::Closing { .. }
@@ -106,10 +110,10 @@ impl Session {
     }
 
     /// The data of `session:stop`, including the state of the queues.
-    fn data_of_stop(&self, more: Value) -> Map<String, Value> {
+    async fn data_of_stop(&self, more: Value) -> Map<String, Value> {
         let mut data = self.data_of_session(more);
         // An unreadable queue does not keep a session from stopping.
-        if let Ok(Some((done, all))) = self.progress() {
+        if let Ok(Some((done, all))) = self.progress().await {
             data.insert("issues_completed".to_owned(), done.into());
             data.insert("issues_total".to_owned(), all.into());
         }
@@ -121,13 +125,13 @@ impl Session {
     }
 
     /// The number of work items that are done, and of all, if there is a queue.
-    fn progress(&self) -> Result<Option<(usize, usize)>, Halt> {
+    async fn progress(&self) -> Result<Option<(usize, usize)>, Halt> {
         let mut is_queue = false;
         let mut open = 0;
         for index in 0..self.plan.stages.len() {
             if matches!(self.plan.stages[index].until, Until::Queue { .. }) {
                 is_queue = true;
-                open += self.open_items(index)?;
+                open += self.open_items(index).await?;
             }
         }
         let mut states: std::collections::BTreeMap<(u32, &str), bool> = Default::default();

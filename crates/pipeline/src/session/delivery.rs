@@ -15,7 +15,7 @@ impl Session {
     }
 
     /// Notes what the agent should have received and will not, for this reason.
-    pub(super) fn note_undelivered(&self, why: &str) -> Result<(), Halt> {
+    pub(super) async fn note_undelivered(&self, why: &str) -> Result<(), Halt> {
         let cut = |line: &str| line.chars().take(UNDELIVERED_CHARS_MAX).collect::<String>();
         let headlines: Vec<String> = self.pending.lock().headlines().map(cut).collect();
         if headlines.is_empty() {
@@ -27,6 +27,6 @@ impl Session {
             more => format!("; and {more} more"),
         };
         let note = format!("not delivered to the agent, since {why}: {told}{more}");
-        Ok(self.recorder.note(note)?)
+        Ok(self.recorder.note(note).await?)
     }
 }

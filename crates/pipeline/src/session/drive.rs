@@ -48,7 +48,7 @@ impl Session {
         reason: String,
     ) -> Result<(), Halt> {
         let is_until = Some(time(until));
-        self.recorder.write(SessionEvent::Paused { cause, reason, until: is_until })?;
+        self.recorder.write(SessionEvent::Paused { cause, reason, until: is_until }).await?;
         let since = Instant::now();
         loop {
             let left = u64::try_from(until - self.recorder.now_ms()).unwrap_or(0);
@@ -61,7 +61,7 @@ impl Session {
             }
         }
         self.stopwatch.has_paused(since);
-        Ok(self.recorder.write(SessionEvent::Continued {})?)
+        Ok(self.recorder.write(SessionEvent::Continued {}).await?)
     }
 
     /// Lets an agent work on the turn.
@@ -70,10 +70,12 @@ impl Session {
         let stage = &self.plan.stages[self.course.position().index()];
         let candidate = stage.agents[attempt.agent].clone();
         if let Some(change) = attempt.change.take() {
-            self.recorder.write(change)?;
+            self.recorder.write(change).await?;
         }
-        // From here until the start is recorded nothing is awaited: output of hooks in between
-        // would neither be in this prompt nor wait for the next.
+        // Output that is recorded before the start of this turn has to be in its prompt.
+        self.recorder.journal.settled().await;
+        // From here until the start has its place in the journal nothing is awaited: output of hooks
+        // in between would neither be in this prompt nor wait for the next.
         if turn.prompt.is_empty() {
             turn.said = usize::from(!self.pending.lock().is_empty());
             turn.prompt = self.prompt(&turn);
@@ -98,20 +100,22 @@ impl Session {
     }
 
     /// Records that the agent of the last attempt could not work.
-    pub(super) fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
+    pub(super) async fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it is given up");
         let mut done = turn.done.take().expect("an attempt ended before it is given up");
-        self.recorder.write(TurnEvent::TurnGivenUp {
-            turn: turn.task.name.clone(),
-            attempt: done.attempt,
-            agent: done.by.clone(),
-            cause: given_up.cause,
-            reason: given_up.reason,
-            until: given_up.until.map(time),
-            agent_session: done.agent_session.clone(),
-            usage: done.usage,
-            duration_ms: done.ended.took.as_secs_f64() * 1000.0,
-        })?;
+        self.recorder
+            .write(TurnEvent::TurnGivenUp {
+                turn: turn.task.name.clone(),
+                attempt: done.attempt,
+                agent: done.by.clone(),
+                cause: given_up.cause,
+                reason: given_up.reason,
+                until: given_up.until.map(time),
+                agent_session: done.agent_session.clone(),
+                usage: done.usage,
+                duration_ms: done.ended.took.as_secs_f64() * 1000.0,
+            })
+            .await?;
         turn.folder = done.folder.take();
         if let Some(folder) = &turn.folder {
             folder.forget_status()?;
@@ -139,22 +143,25 @@ impl Session {
         let at = self.current_iteration();
         let at = IterationAt { iteration: at.iteration.max(1), ..at };
         let run_id = self.new_run_id();
-        let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
-        self.recorder.write(TurnEvent::TurnStarting {
+        let (shown_prompt, unkept) = self.keep_prompt(folder, at, name, prompt);
+        let starting = TurnEvent::TurnStarting {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
             agent: self.is_worth_naming(candidate).then(|| candidate.name.clone()),
-        })?;
+        };
+        let starting = self.recorder.begin_entry(0, starting);
         match name.iteration {
             0 => drop(self.pending.lock().drain_raw()),
             _ => drop(self.pending.lock().drain()),
         }
+        self.recorder.written(starting).await?;
+        self.note_unkept(unkept.as_ref()).await?;
         let told = TurnEvent::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
         self.recorder.show(&self.recorder.event(told));
         let mut environment = self.agent_environment(&open.event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
-        let _left_out = self.place_left_out(&mut environment)?;
+        let _left_out = self.place_left_out(&mut environment).await?;
         let turn = Turn {
             prompt: prompt.clone(),
             shared_env: Arc::clone(self.workplace.environment.for_agents()),
@@ -174,8 +181,11 @@ impl Session {
         let ports = TurnPorts { watch: &mut watching, events: fire, cancel: &events.cancel };
         let ended = candidate.agent.run(&turn, ports).await;
         let said = watching.finish();
-        let folder = self.keep_said(at, name, &said)?;
+        let folder = self.keep_said(at, name, &said).await?;
         faults::point("turn ended");
+        if let Some(error) = self.recorder.journal.failure() {
+            return Err(error.into());
+        }
         if let Some(reason) = events.aborted() {
             return Err(Halt::Leave(EarlyEnd::Aborted(reason.to_owned())));
         }
@@ -184,29 +194,25 @@ impl Session {
         {
             return Err(self.interrupted());
         }
-        match self.recorder.journal.failure() {
-            Some(error) => Err(error.into()),
-            None => Ok((ended, folder)),
-        }
+        Ok((ended, folder))
     }
 
-    /// Stores an agent's prompt, for people. Returns what to show of it.
+    /// Stores an agent's prompt, for people. Returns what to show of it, and why it is not stored.
     fn keep_prompt(
         &self,
         folder: Option<OpenIteration>,
         at: IterationAt<'_>,
         name: &TurnName,
         prompt: &[String],
-    ) -> Result<String, Halt> {
+    ) -> (String, Option<FolderError>) {
         let prompt = kept_prompt(&self.workplace.secrets.hide(&joined(prompt)));
         let folder = folder.map_or_else(|| self.folder.make_iteration(at), Ok);
         let kept = folder.and_then(|folder| folder.keep_prompt(kind(name), &prompt));
-        self.note_unkept(kept.as_ref().err())?;
-        Ok(prompt)
+        (prompt, kept.err())
     }
 
     /// Stores what an agent said, for people. Returns the folder of its iteration.
-    fn keep_said(
+    async fn keep_said(
         &self,
         at: IterationAt<'_>,
         name: &TurnName,
@@ -214,17 +220,19 @@ impl Session {
     ) -> Result<Result<OpenIteration, FolderError>, Halt> {
         let folder = self.folder.make_iteration(at);
         match &folder {
-            Ok(folder) => self.note_unkept(folder.keep_said(kind(name), said).as_ref().err())?,
-            Err(error) => self.note_unkept(Some(error))?,
+            Ok(folder) => {
+                self.note_unkept(folder.keep_said(kind(name), said).as_ref().err()).await?
+            }
+            Err(error) => self.note_unkept(Some(error)).await?,
         }
         Ok(folder)
     }
 
     /// Notes an error with files that only people read; the session continues.
-    fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
+    async fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
         let note = format!("the output of this turn cannot be saved: {error}");
-        Ok(self.recorder.note(note)?)
+        Ok(self.recorder.note(note).await?)
     }
 
     /// The result of an attempt with the files of this iteration.

@@ -22,7 +22,7 @@ impl Session {
         let (passed, again) = self.left_at(stage, again.as_ref());
         let data = match past.as_ref().and_then(|past| past.data()) {
             Some(data) => data,
-            None => self.data_of(&key, data)?,
+            None => self.data_of(&key, data).await?,
         };
         let name = key.event().expect("a session fires what it knows");
         let event = Event::new(name.clone(), data);

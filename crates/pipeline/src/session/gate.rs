@@ -52,13 +52,13 @@ impl Session {
             return Ok(());
         }
         let (cause, reason) = (PauseCause::Person, "a person paused it".to_owned());
-        self.recorder.write(SessionEvent::Paused { cause, reason, until: None })?;
+        self.recorder.write(SessionEvent::Paused { cause, reason, until: None }).await?;
         let since = Instant::now();
         tokio::select! {
             () = self.gate.opened() => {}
             () = self.interrupt.token().cancelled() => return Err(self.interrupted()),
         }
         self.stopwatch.has_paused(since);
-        Ok(self.recorder.write(SessionEvent::Continued {})?)
+        Ok(self.recorder.write(SessionEvent::Continued {}).await?)
     }
 }

@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// Notes which questions are passed over, and which did not end the session.
-    pub(super) fn note_skipped_gates(&self, failed_at_ends: &[String]) -> Result<(), Halt> {
+    pub(super) async fn note_skipped_gates(&self, failed_at_ends: &[String]) -> Result<(), Halt> {
         for id in &self.questions.skipped {
             let note = match failed_at_ends.contains(id) {
                 true => format!("the question of hook {id} is skipped (--skip-gate)"),
@@ -64,7 +64,7 @@ impl Session {
                     )
                 }
             };
-            self.recorder.note(note)?;
+            self.recorder.note(note).await?;
         }
         Ok(())
     }

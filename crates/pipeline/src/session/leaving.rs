@@ -10,7 +10,11 @@ use crate::limits::OUTPUTS_TOLD_MAX;
 impl Session {
     /// Writes the session's output, unless its agent has written it. A session that will be resumed
     /// has none yet.
-    pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Halt> {
+    pub(super) async fn leave_output(
+        &self,
+        status: SessionStatus,
+        reason: &str,
+    ) -> Result<(), Halt> {
         if self.workplace.inputs.is_none()
             || matches!(status, SessionStatus::Interrupted | SessionStatus::Paused)
         {
@@ -19,7 +23,7 @@ impl Session {
         match self.folder.read_child_output()? {
             ChildOutput::Read(_) => return Ok(()),
             ChildOutput::Missing => {}
-            ChildOutput::Broken(why) => self.recorder.note(format!("{why}; written anew"))?,
+            ChildOutput::Broken(why) => self.recorder.note(format!("{why}; written anew")).await?,
         }
         let mut outputs = Vec::new();
         for index in 0..self.plan.stages.len() {

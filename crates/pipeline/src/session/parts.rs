@@ -10,7 +10,7 @@ use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, Secrets};
-use hookwright_store::{Fence, Store};
+use hookwright_store::Fence;
 use serde_json::{Map, Value};
 
 use super::engines::Engines;
@@ -33,12 +33,13 @@ use crate::pending_output::SharedOutput;
 use crate::plan::Plan;
 use crate::record::SessionRecord;
 use crate::sources::Sources;
+use crate::store_calls::StoreCalls;
 
 /// What a session shares with its child sessions.
 #[derive(Clone)]
 pub struct Around {
     /// The store of sessions.
-    pub store: Arc<dyn Store>,
+    pub store: StoreCalls,
     /// The project root.
     pub root: PathBuf,
     /// The host's environment.
@@ -140,7 +141,7 @@ impl Session {
             false => (around.secrets.clone(), around.environment.clone()),
         };
         let journal = SessionJournal::new(
-            Arc::clone(&around.store),
+            around.store.clone(),
             parts.fence,
             secrets.clone(),
             history.last,
@@ -183,7 +184,8 @@ impl Session {
             pipelines: Arc::new(children),
         };
         let pending = SharedOutput::from(std::mem::take(&mut history.pending));
-        let task_desk = TaskDesk::new(&name, &history, &journal, &pending, parts.interrupt.token());
+        let interrupt = parts.interrupt.child();
+        let task_desk = TaskDesk::new(&name, &history, &journal, &pending, interrupt.token());
         let firings = Arc::new(AtomicU64::new(history.firings));
         let course = Course::new(&plan, history);
         let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
@@ -216,7 +218,7 @@ impl Session {
             memory,
             pending,
             gate: around.gate,
-            interrupt: parts.interrupt,
+            interrupt,
             questions: Questions { skipped: parts.skip_gates, ended_by: None },
             task_desk: Arc::new(task_desk),
             desks: around.desks,

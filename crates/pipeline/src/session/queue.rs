@@ -8,11 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hookwright_events::{ItemState, SessionEvent};
 use hookwright_process::faults;
-use hookwright_store::StoreError;
 
 use super::{Halt, Session};
 use crate::course::Happening;
-use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::queue::IssueQueue;
 
 /// What a session knows of its folders of issues.
@@ -26,7 +24,7 @@ pub(super) struct IssueQueues {
 
 impl Session {
     /// Records the end of a work item, in one commit with its state in the queue.
-    pub(super) fn end_item(
+    pub(super) async fn end_item(
         &self,
         state: ItemState,
         reason: Option<String>,
@@ -46,15 +44,8 @@ impl Session {
             duration_ms: self.time_of_item() as f64,
         });
         faults::point("item ends");
-        for time in 1.. {
-            let put = self.put_end(item, (state, reason.as_deref()))?;
-            let put = put.into_iter().collect();
-            match self.recorder.journal.write_with(std::slice::from_ref(&event), put) {
-                Ok(()) => break,
-                Err(StoreError::RecordConflict { .. }) if time < RECORD_CONFLICTS_MAX => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let put = self.put_end(item, state, reason.clone());
+        self.recorder.journal.write_with(event.clone(), put).await?;
         faults::point("item ended");
         self.recorder.show(&event);
         Ok(Happening::ItemEnded { state, reason })

@@ -9,6 +9,7 @@ use hookwright_store::StoreError;
 
 use crate::journal::SessionJournal;
 use crate::record::milliseconds;
+use crate::store_calls::StoreCall;
 
 /// Records what happens in a session. Engines record their firings themselves.
 #[derive(Clone)]
@@ -19,27 +20,55 @@ pub(crate) struct Recorder {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
+/// An entry that has its place in the journal, and is shown once it is written.
+#[must_use = "an entry is shown only if it is awaited"]
+pub(crate) struct BegunEntry {
+    event: RunEvent,
+    written: StoreCall<Result<(), StoreError>>,
+}
+
 impl Recorder {
     /// Journals what happened, then shows it.
-    pub(crate) fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
-        self.write_in(0, happened)
+    pub(crate) async fn write(&self, happened: impl Into<RunEventKind>) -> Result<(), StoreError> {
+        self.written(self.begin_entry(0, happened)).await
     }
 
-    /// The same for something that happened in the firing with this number.
-    pub(crate) fn write_in(
-        &self,
-        firing: u64,
-        happened: impl Into<RunEventKind>,
-    ) -> Result<(), StoreError> {
+    /// Gives an entry its place in the journal. It happened in the firing with this number; 0 is
+    /// outside of firings.
+    pub(crate) fn begin_entry(&self, firing: u64, happened: impl Into<RunEventKind>) -> BegunEntry {
         let event = RunEvent { firing, ..self.event(happened) };
-        self.journal.write(std::slice::from_ref(&event))?;
-        self.show(&event);
+        let written = self.journal.write(std::slice::from_ref(&event));
+        BegunEntry { event, written }
+    }
+
+    /// Waits until an entry is written, then shows it.
+    pub(crate) async fn written(&self, entry: BegunEntry) -> Result<(), StoreError> {
+        entry.written.await?;
+        self.show(&entry.event);
         Ok(())
     }
 
+    /// Shows an entry once it is written; nothing waits for it. If it cannot be written, the next
+    /// one cannot be either, and that ends the session.
+    pub(crate) fn show_once_written(&self, BegunEntry { event, written }: BegunEntry) {
+        match written.into_result() {
+            Ok(written) => {
+                if written.is_ok() {
+                    self.show(&event);
+                }
+            }
+            Err(written) => {
+                let recorder = self.clone();
+                tokio::spawn(async move {
+                    let _ = recorder.written(BegunEntry { event, written }).await;
+                });
+            }
+        }
+    }
+
     /// Journals a note, then shows it.
-    pub(super) fn note(&self, note: String) -> Result<(), StoreError> {
-        self.write(SessionEvent::Noted { note })
+    pub(super) async fn note(&self, note: String) -> Result<(), StoreError> {
+        self.write(SessionEvent::Noted { note }).await
     }
 
     /// Shows a note without journalling it.

@@ -5,7 +5,7 @@
 
 use hookwright_engine::limits::KILL_GRACE;
 use hookwright_process::{end_run, wait_for_runs};
-use hookwright_store::JournalKey;
+use hookwright_store::{JournalKey, Store};
 
 use super::Session;
 use crate::history::History;
@@ -24,7 +24,11 @@ impl Session {
         let mut committing = history.committing_runs();
         let mut later = committing.clone();
         for (run_id, child) in history.runs_with_child() {
-            let below = self.committing_in(child, SPAWN_DEPTH_MAX);
+            let project = self.recorder.journal.project().to_owned();
+            let calls = self.recorder.journal.calls();
+            let below =
+                calls.call(move |store| committing_in(store, &project, child, SPAWN_DEPTH_MAX));
+            let below = below.await;
             if !below.is_empty() {
                 committing.extend(below);
                 later.push(run_id);
@@ -41,20 +45,6 @@ impl Session {
         }
     }
 
-    /// The runs that commit in a child session, and in those below it.
-    fn committing_in(&self, session: String, depth_left: usize) -> Vec<String> {
-        let project = self.recorder.journal.project().to_owned();
-        let history =
-            History::read(&**self.recorder.journal.store(), &JournalKey { project, session });
-        // An unreadable journal is an error later, when the child is resumed.
-        let (Ok(history), Some(depth_left)) = (history, depth_left.checked_sub(1)) else {
-            return Vec::new();
-        };
-        let below = history.runs_with_child().into_iter();
-        let below = below.flat_map(|(_, child)| self.committing_in(child, depth_left));
-        history.committing_runs().into_iter().chain(below).collect()
-    }
-
     /// Waits for commits to end; an interrupt ends the wait.
     async fn wait_for_git(&self, run_ids: &[String]) {
         if run_ids.is_empty() || wait_for_runs(run_ids, std::time::Duration::ZERO).await {
@@ -67,4 +57,21 @@ impl Session {
             () = self.interrupt.token().cancelled() => {}
         }
     }
+}
+
+/// The runs that commit in a child session, and in those below it.
+fn committing_in(
+    store: &dyn Store,
+    project: &str,
+    session: String,
+    depth_left: usize,
+) -> Vec<String> {
+    let history = History::read(store, &JournalKey { project: project.to_owned(), session });
+    // An unreadable journal is an error later, when the child is resumed.
+    let (Ok(history), Some(depth_left)) = (history, depth_left.checked_sub(1)) else {
+        return Vec::new();
+    };
+    let below = history.runs_with_child().into_iter();
+    let below = below.flat_map(|(_, child)| committing_in(store, project, child, depth_left));
+    history.committing_runs().into_iter().chain(below).collect()
 }

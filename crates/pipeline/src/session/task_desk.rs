@@ -32,6 +32,7 @@ use crate::lease;
 use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
+use crate::store_calls::StoreCall;
 use crate::task_lease::{Look, TaskLease};
 
 pub(super) struct TaskDesk {
@@ -93,7 +94,7 @@ impl TaskDesk {
         let times = history.task_times();
         Self {
             session: session.to_owned(),
-            tasks: KeptTasks::new(Arc::clone(journal.store()), journal.project()),
+            tasks: KeptTasks::new(Arc::clone(journal.calls().store()), journal.project()),
             journal: Arc::clone(journal),
             pending: pending.clone(),
             interrupt: interrupt.clone(),
@@ -136,14 +137,36 @@ impl TaskDesk {
     }
 
     /// Another running session that works on the task: its hooks have to be asked, not ours.
-    pub(super) fn other_holder(&self, id: TaskId) -> Result<Option<String>, TaskError> {
-        let task = self.tasks.get(&id.to_string())?.task;
-        let is_held = task.state == TaskState::InProgress;
-        let other = task.session.filter(|other| is_held && *other != self.session);
-        let Some(other) = other else { return Ok(None) };
-        let lease = lease::name_of(self.tasks.project(), &other);
-        let runs = lease::holder(self.tasks.store(), &lease)?.is_some();
-        Ok(runs.then_some(other))
+    pub(super) async fn other_holder(&self, id: TaskId) -> Result<Option<String>, TaskError> {
+        let session = self.session.clone();
+        let found = self.with_tasks(move |tasks| {
+            let task = tasks.get(&id.to_string())?.task;
+            let is_held = task.state == TaskState::InProgress;
+            let other = task.session.filter(|other| is_held && *other != session);
+            let Some(other) = other else { return Ok(None) };
+            let lease = lease::name_of(tasks.project(), &other);
+            let runs = lease::holder(tasks.store(), &lease)?.is_some();
+            Ok(runs.then_some(other))
+        });
+        found.await
+    }
+
+    /// Makes calls about tasks.
+    fn with_tasks<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&KeptTasks) -> T + Send + 'static,
+    ) -> StoreCall<T> {
+        let tasks = self.tasks.clone();
+        self.journal.calls().call(move |_| work(&tasks))
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Task, TaskError> {
+        self.with_tasks(move |tasks| Ok(tasks.get(&id.to_string())?.task)).await
+    }
+
+    /// Gives a task's lease back. If the session ends meanwhile, the call is still made.
+    async fn give_back(&self, lease: TaskLease, fence: Fence) {
+        self.journal.calls().call(move |_| lease.give_back(&fence)).await;
     }
 
     /// The tasks that are being completed.
@@ -209,7 +232,7 @@ impl TaskDesk {
             Err(answer) => return answer,
         };
         let answer = self.ask_and_complete(id, occasion, chain).await;
-        lease.give_back(&fence);
+        self.give_back(lease, fence).await;
         answer.unwrap_or_else(|error| DeskAnswer::Failed { reason: error.to_string() })
     }
 
@@ -219,7 +242,7 @@ impl TaskDesk {
         occasion: Option<Occasion>,
         chain: Chain,
     ) -> Result<DeskAnswer, TaskError> {
-        let task = self.tasks.get(&id.to_string())?.task;
+        let task = self.task(id).await?;
         if task.state == TaskState::Completed {
             return Ok(DeskAnswer::Already);
         }
@@ -241,7 +264,7 @@ impl TaskDesk {
         let resumed = match self.leased(&lease, &Chain::default()).await {
             Ok(fence) => {
                 let resumed = self.go_on(firing, position, past.map(Box::new)).await;
-                lease.give_back(&fence);
+                self.give_back(lease, fence).await;
                 resumed
             }
             Err(answer) => Ok(Some(answer)),
@@ -256,7 +279,7 @@ impl TaskDesk {
         position: DeskPosition,
         past: Option<Box<PastFiring>>,
     ) -> Result<Option<DeskAnswer>, TaskError> {
-        let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
+        let (task, chain) = (self.task(firing.task).await?, Chain::default());
         match firing.part {
             TaskHooks::After => {
                 self.after(firing, &position, &task, chain, past).await;
@@ -309,7 +332,7 @@ impl TaskDesk {
         let messages = decision.system_messages;
         let reason = match decision.verdict {
             Verdict::Proceed { .. } | Verdict::Allow { .. } => {
-                self.ensure_completed(firing.task)?;
+                self.ensure_completed(firing.task).await?;
                 return Ok(DeskAnswer::Completed { messages });
             }
             Verdict::Ask { reason, .. } => reason.unwrap_or_default(),
@@ -389,19 +412,24 @@ impl TaskDesk {
 
     /// Checks that the task was completed with the decision: other writers may have kept changing
     /// it.
-    fn ensure_completed(&self, id: TaskId) -> Result<(), TaskError> {
-        let kept = self.tasks.get(&id.to_string())?;
-        if kept.task.state != TaskState::Completed {
-            self.tasks.set_state(id, TaskState::Completed, kept.task.updated_ms)?;
-        }
-        Ok(())
+    async fn ensure_completed(&self, id: TaskId) -> Result<(), TaskError> {
+        let ensured = self.with_tasks(move |tasks| {
+            let kept = tasks.get(&id.to_string())?;
+            if kept.task.state != TaskState::Completed {
+                tasks.set_state(id, TaskState::Completed, kept.task.updated_ms)?;
+            }
+            Ok(())
+        });
+        ensured.await
     }
 
     /// Keeps other processes from completing this task meanwhile.
-    async fn leased(&self, lease: &TaskLease<'_>, chain: &Chain) -> Result<Fence, DeskAnswer> {
+    async fn leased(&self, lease: &TaskLease, chain: &Chain) -> Result<Fence, DeskAnswer> {
         let failed = |reason: String| DeskAnswer::Failed { reason };
         loop {
-            match lease.look(chain).map_err(|error| failed(error.to_string()))? {
+            let (this, chain) = (lease.clone(), chain.clone());
+            let looked = self.journal.calls().call(move |_| this.look(&chain)).await;
+            match looked.map_err(|error| failed(error.to_string()))? {
                 Look::Ours(fence) => return Ok(fence),
                 Look::Underway => return Err(DeskAnswer::Underway),
                 Look::Busy { pid } => {

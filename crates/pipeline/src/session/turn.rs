@@ -87,7 +87,7 @@ impl Session {
                 let changed = before.changed_since().await;
                 if let Some(note) = changed.note {
                     let note = format!("CHANGED_FILES: {note}");
-                    self.recorder.note(note)?;
+                    self.recorder.note(note).await?;
                 }
                 let mut result = self.result_of(&turn.task, &done);
                 // Without `max_runtime` it is an agent that hangs.
@@ -214,7 +214,7 @@ impl Session {
 
     /// Puts values that do not fit into an environment into files, as for hooks: `<NAME>_FILE`
     /// names one.
-    pub(super) fn place_left_out(
+    pub(super) async fn place_left_out(
         &self,
         environment: &mut ChildEnvironment,
     ) -> Result<Option<tempfile::TempDir>, Halt> {
@@ -222,7 +222,7 @@ impl Session {
             Ok(folder) => Ok(folder),
             Err(error) => {
                 let note = format!("a value cannot be written to a file: {error}");
-                self.recorder.note(note)?;
+                self.recorder.note(note).await?;
                 Ok(None)
             }
         }

@@ -113,7 +113,7 @@ impl TurnEvents for FiredInTurn {
         Box::pin(self.decide(event, data))
     }
 
-    fn record(&self, happened: TurnEvent) -> io::Result<()> {
-        self.recorder.write(happened).map_err(io::Error::other)
+    fn record(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
+        Box::pin(async move { self.recorder.write(happened).await.map_err(io::Error::other) })
     }
 }

@@ -74,8 +74,10 @@ impl<'a> WatchedAgent<'a> {
 impl AgentWatch for WatchedAgent<'_> {
     fn running(&mut self, leader: &Leader) {
         let (pid, start_time) = (leader.pid, leader.start_time());
-        // If this write fails, the next step reports it; the marker is already written.
-        let _ = self.session.recorder.write(TurnEvent::AgentRunning { pid, start_time });
+        // The agent need not wait for it: its marker is already written.
+        let recorder = &self.session.recorder;
+        let running = recorder.begin_entry(0, TurnEvent::AgentRunning { pid, start_time });
+        recorder.show_once_written(running);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {

@@ -145,8 +145,10 @@ async fn a_childs_usage_is_added_later_if_the_parent_died_before_recording_it() 
             record.usage.and_then(|usage| usage.cost_usd)
         };
         let child = "s--stage_complete-1";
-        let before = [None, Some(0.5)][known];
-        assert_eq!((costs(&project, "s"), costs(&project, child)), (before, Some(1.0)));
+        assert_eq!(costs(&project, "s"), [None, Some(0.5)][known]);
+        // A parent that cannot write ends its child, whose turns are short.
+        let of_child = costs(&project, child).expect("the first turn has ended");
+        assert!(of_child > costs(&project, "s").unwrap_or_default(), "{of_child}");
         project.store().take_all();
         let ended = project.take_up().await.unwrap();
         assert_eq!(ended.status, SessionStatus::Completed);

@@ -20,8 +20,9 @@ use hookwright_pipeline::lease::{self, LeaseError};
 use hookwright_pipeline::prompted_session::{PromptedParts, PromptedSession};
 use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session_id;
+use hookwright_pipeline::store_calls::{StoreCall, StoreCalls};
 use hookwright_pipeline::stored_session::stored_status;
-use hookwright_store::{Fence, Filter, JournalKey, Kind, Record, Store, records};
+use hookwright_store::{Fence, Filter, JournalKey, Kind, Record, Store, StoreError, records};
 
 use super::output::AgentOutput;
 use crate::error::{AgentFailure, Failure, SessionFailure};
@@ -101,7 +102,7 @@ impl OpenSession {
         let marks = marks.map(|(bytes, digest)| TranscriptMark { bytes, digest }).collect();
         let id = record.id.clone();
         let session = PromptedSession::new(PromptedParts {
-            store,
+            store: StoreCalls::new(store).map_err(Failure::Store)?,
             fence,
             secrets: secrets.clone(),
             record,
@@ -138,7 +139,7 @@ impl OpenSession {
         };
         record.set_project(project);
         let session = PromptedSession::new(PromptedParts {
-            store,
+            store: StoreCalls::new(store).map_err(Failure::Store)?,
             fence,
             secrets: secrets.clone(),
             record,
@@ -236,23 +237,27 @@ pub(super) struct RecordedAgent {
     pub(super) output: AgentOutput,
 }
 
+fn recorded<'a>(written: StoreCall<Result<(), StoreError>>) -> Promise<'a, io::Result<()>> {
+    Box::pin(async move { written.await.map_err(io::Error::other) })
+}
+
 impl AgentJournal for RecordedAgent {
-    fn record(&self, happened: TurnEvent) -> io::Result<()> {
+    fn record(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
         let written = match happened {
             TurnEvent::RequestSending { .. } => {
                 self.session.write([self.output.transcript_written().into(), happened.into()])
             }
             happened => self.session.write([happened.into()]),
         };
-        written.map_err(io::Error::other)
+        recorded(written)
     }
 
-    fn record_with_next(&self, happened: TurnEvent) -> io::Result<()> {
-        self.session.write_with_next(happened).map_err(io::Error::other)
+    fn record_with_next(&self, happened: TurnEvent) -> Promise<'_, io::Result<()>> {
+        recorded(self.session.write_with_next(happened))
     }
 
-    fn record_waiting(&self) -> io::Result<()> {
-        self.session.write_waiting().map_err(io::Error::other)
+    fn record_waiting(&self) -> Promise<'_, io::Result<()>> {
+        recorded(self.session.write_waiting())
     }
 
     fn failure(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookwright_agents::{AgentWatch, Turn, shell_run};
 use hookwright_events::{Event, EventName, ItemState, ProcessOutcome, WorkItem};
 use hookwright_process::{Leader, Stream};
-use hookwright_store::{JournalKey, Put};
+use hookwright_store::{JournalKey, Put, StoreError, TaskError};
 
 use super::super::turn::failure_of;
 use super::super::{Halt, Session};
@@ -16,12 +16,13 @@ use crate::lease;
 use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};
 use crate::plan::Until;
 use crate::queue::{IssueStates, Queue};
+use crate::record::milliseconds;
 
 /// A work item that was taken, and the dead session that worked on it before, if one did.
 pub(super) type TakenItem = (WorkItem, Option<String>);
 
 /// Work items that other processes changed between choosing and taking, and how often.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct MissedItems(BTreeMap<u64, u32>);
 
 impl MissedItems {
@@ -40,15 +41,15 @@ impl Session {
     /// session ends so if there is one.
     pub(in crate::session) async fn take_item(
         &mut self,
-        put_back: &HashSet<String>,
+        put_back: Arc<HashSet<String>>,
         unless: Option<EarlyEnd>,
     ) -> Result<Happening, Halt> {
         let taken = match self.queue_of(self.course.position().index()) {
             Queue::Command(command) => {
                 return Ok(Happening::Lines(self.printed_by(&command).await?));
             }
-            Queue::Issues(folder) => self.take_issue(&folder, put_back, unless)?,
-            Queue::Tasks => self.take_task(put_back, unless)?,
+            Queue::Issues(folder) => self.take_issue(&folder, put_back, unless).await?,
+            Queue::Tasks => self.take_task(put_back, unless).await?,
         };
         let (item, left_by) = taken.unzip();
         if let Some(session) = left_by.flatten() {
@@ -59,43 +60,40 @@ impl Session {
 
     /// Ends what a dead session left running, before another one continues its work.
     async fn end_survivors_of(&self, session: String) -> Result<(), Halt> {
-        let (store, project) =
-            (&**self.recorder.journal.store(), self.recorder.journal.project().to_owned());
+        let project = self.recorder.journal.project().to_owned();
         let lease = lease::name_of(&project, &session);
-        // If its journal cannot be read, it is not resumed either, and its runs are unknown.
-        let Ok(history) = History::read(store, &JournalKey { project, session }) else {
-            return Ok(());
-        };
-        // A process that has resumed it since has ended them, and what runs belongs to that
-        // process.
-        if lease::holder(store, &lease)?.is_some() {
-            return Ok(());
+        let left = self.recorder.journal.calls().call(move |store| {
+            // If its journal cannot be read, it is not resumed either, and its runs are unknown.
+            let Ok(history) = History::read(store, &JournalKey { project, session }) else {
+                return Ok(None);
+            };
+            // A process that has resumed it since has ended them, and what runs belongs to that
+            // process.
+            let is_held = lease::holder(store, &lease)?.is_some();
+            Ok::<_, StoreError>((!is_held).then_some(history))
+        });
+        if let Some(history) = left.await? {
+            self.end_what_is_left_of(&history, None).await;
         }
-        self.end_what_is_left_of(&history, None).await;
         Ok(())
     }
 
     /// Takes an interrupted work item again; `false` if another session has it or has finished it.
-    pub(in crate::session) fn take_again(&self, item: &WorkItem) -> Result<bool, Halt> {
+    pub(in crate::session) async fn take_again(&self, item: &WorkItem) -> Result<bool, Halt> {
         match self.queue_of(self.course.position().index()) {
             Queue::Command(_) => Ok(true),
-            Queue::Issues(folder) => Ok(self.issue_states().take(
-                &folder,
-                item,
-                &self.recorder.session,
-                &self.recorder.clock.now(),
-            )?),
-            Queue::Tasks => self.take_task_again(item),
+            Queue::Issues(folder) => Ok(self.take(&folder, item).await?),
+            Queue::Tasks => self.take_task_again(item).await,
         }
     }
 
     /// The number of open work items that this session has not begun.
-    pub(in crate::session) fn open_items(&self, index: usize) -> Result<usize, Halt> {
+    pub(in crate::session) async fn open_items(&self, index: usize) -> Result<usize, Halt> {
         let open = match self.queue_of(index) {
             // Running the command might change its output.
             Queue::Command(_) => return Ok(0),
-            Queue::Issues(folder) => self.open_issues(index, &folder)?,
-            Queue::Tasks => self.open_tasks(index)?,
+            Queue::Issues(folder) => self.open_issues(index, &folder).await?,
+            Queue::Tasks => self.open_tasks(index).await?,
         };
         Ok(open)
     }
@@ -111,21 +109,19 @@ impl Session {
     pub(super) fn put_end(
         &self,
         item: &WorkItem,
-        end: (ItemState, Option<&str>),
-    ) -> Result<Option<Put>, Halt> {
-        match self.queue_of(self.course.position().index()) {
+        state: ItemState,
+        reason: Option<String>,
+    ) -> impl FnMut() -> Result<Option<Put>, TaskError> + Send + use<> {
+        let queue = self.queue_of(self.course.position().index());
+        let (states, tasks) = (self.issue_states(), self.tasks());
+        let (item, clock) = (item.clone(), Arc::clone(&self.recorder.clock));
+        move || match &queue {
             Queue::Command(_) => Ok(None),
             Queue::Issues(folder) => {
-                let states = self.issue_states();
-                Ok(states.put_end(
-                    &folder,
-                    item,
-                    end,
-                    &self.recorder.session,
-                    &self.recorder.clock.now(),
-                )?)
+                let end = (state, reason.as_deref());
+                Ok(states.put_end(folder, &item, end, tasks.session(), &clock.now())?)
             }
-            Queue::Tasks => self.put_end_of_task(item, end),
+            Queue::Tasks => tasks.put_end(&item, state, milliseconds(&clock.now())),
         }
     }
 
@@ -137,7 +133,8 @@ impl Session {
     }
 
     pub(super) fn issue_states(&self) -> IssueStates {
-        IssueStates::new(Arc::clone(self.recorder.journal.store()), self.recorder.journal.project())
+        let journal = &self.recorder.journal;
+        IssueStates::new(Arc::clone(journal.calls().store()), journal.project())
     }
 
     /// The marker of the queue's command, if a stage has one. It is the same after a crash without
@@ -162,7 +159,7 @@ impl Session {
         let position = self.course.position();
         let event = Event::new(EventName::STAGE_START, self.data_of_stage(serde_json::json!({})));
         let mut environment = self.environment_of(&event);
-        let _left_out = self.place_left_out(&mut environment)?;
+        let _left_out = self.place_left_out(&mut environment).await?;
         let turn = Turn {
             prompt: Vec::new(),
             shared_env: environment.inherited,

@@ -23,8 +23,9 @@ use hookwright_pipeline::session::{
     Around, Parts, PauseGate, Session, SessionError, SessionOutcome,
 };
 use hookwright_pipeline::sources::{Finder, RunRequest};
+use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_process::IgnoredSignals;
-use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
+use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store, WatchedStore};
 use serde_json::Value;
 
 use super::forgetful::Forgetful;
@@ -36,6 +37,8 @@ pub(super) struct Project {
     desks: Option<Arc<dyn Desks>>,
     observers: Vec<Observer>,
     store: Forgetful,
+    /// Its sessions see their store as a remote one.
+    is_store_remote: bool,
     clock: Option<Arc<dyn Clock>>,
     /// Asks its session to end.
     interrupt: EndRequest,
@@ -60,7 +63,17 @@ impl Project {
         }
         let (agents, store) = (AgentFactory::default(), Forgetful::default());
         let (observers, interrupt) = (Vec::new(), EndRequest::default());
-        Self { root, agents, desks: None, observers, store, clock: None, interrupt }
+        let is_store_remote = false;
+        Self {
+            root,
+            agents,
+            desks: None,
+            observers,
+            store,
+            is_store_remote,
+            clock: None,
+            interrupt,
+        }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -71,6 +84,13 @@ impl Project {
     pub(super) fn asking(mut self, agent: &(impl Agent + Clone + 'static)) -> Self {
         let agent = agent.clone();
         self.agents = self.agents.with("scripted", move |_| Ok(Arc::new(agent.clone())));
+        self
+    }
+
+    /// From here on its sessions see their store as a remote one, and must not call it on their
+    /// thread.
+    pub(super) fn with_remote_store(mut self) -> Self {
+        self.is_store_remote = true;
         self
     }
 
@@ -186,8 +206,12 @@ impl Project {
                 (record, None, History::default())
             }
         };
+        let store = match self.is_store_remote {
+            true => Arc::new(WatchedStore::new(self.store.shared()).remote()),
+            false => self.store.shared(),
+        };
         let around = Around {
-            store: self.store.shared(),
+            store: StoreCalls::new(store).expect("it has a thread"),
             root: root.to_owned(),
             environment,
             secrets: Secrets::default(),

@@ -6,6 +6,8 @@
 //! after each of those commits does when it is resumed: what it fires, which hooks and turns it
 //! starts, and how it ends. A part that is the same as after the commit before is shown as `…`.
 //!
+//! Some of them are also resumed with a remote store, which another thread calls: that does the same.
+//!
 //! `HOOKWRIGHT_RECORD=1` runs the sessions that are not recorded yet. Record before a change, and
 //! never again: the commits of an earlier version are what sessions of users look like.
 //! `HOOKWRIGHT_UPDATE=1` rewrites what resumed sessions do.
@@ -21,6 +23,9 @@ use hookwright_store::{
 use serde_json::{Value, json};
 
 use super::project::Project;
+
+/// Every one of so many is also resumed with a remote store.
+const REMOTE_EVERY: usize = 5;
 
 /// Replaces the project's folder.
 const ROOT: &str = "@ROOT@";
@@ -91,15 +96,11 @@ async fn resumes_as_before(name: &str) {
     let mut told = String::new();
     let mut before: Vec<String> = Vec::new();
     for cut in 1..=commits.len() {
-        let mut project = project(&folder);
-        for line in &commits[..cut] {
-            put_back(&project, &line.replace(ROOT, &project.workspace()));
+        let trace = after(&commits[..cut], project(&folder)).await;
+        if cut % REMOTE_EVERY == 0 {
+            let remote = after(&commits[..cut], project(&folder).with_remote_store()).await;
+            assert_eq!(remote, trace, "{name}: with a remote store, after {cut} commits");
         }
-        let trace = if has_begun(&project) && !is_completed(&project) {
-            resume(&mut project).await
-        } else {
-            Vec::new()
-        };
         let same = trace.iter().rev().zip(before.iter().rev()).take_while(|(a, b)| a == b).count();
         let mut shown = trace[..trace.len() - same].join(" | ");
         if same > 0 {
@@ -117,6 +118,17 @@ async fn resumes_as_before(name: &str) {
         assert_eq!(told, expected, "{name}");
     }
     assert_eq!(told.lines().count(), expected.lines().count());
+}
+
+/// What a session does that was killed after these commits.
+async fn after(commits: &[&str], mut project: Project) -> Vec<String> {
+    for line in commits {
+        put_back(&project, &line.replace(ROOT, &project.workspace()));
+    }
+    match has_begun(&project) && !is_completed(&project) {
+        true => resume(&mut project).await,
+        false => Vec::new(),
+    }
 }
 
 fn project(folder: &Path) -> Project {
