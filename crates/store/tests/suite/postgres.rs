@@ -391,6 +391,26 @@ fn claimers_at_once_get_each_record_once() {
 }
 
 #[test]
+fn a_claim_reads_a_page_of_a_long_lane() {
+    let database = database();
+    let cluster = Cluster::shared();
+    let store = PostgresStore::open(&access(&cluster.address(&database))).unwrap();
+    waiting(&store, 2_000);
+    cluster.sql(&database, "ANALYZE");
+    // Both in one transaction, whose reads alone are counted.
+    let read = cluster.sql(
+        &database,
+        "SELECT r.found_name FROM (SELECT DISTINCT kind, project, lane FROM hookwright.records) AS l, \
+         hookwright.first_ready(l.kind, l.project, l.lane, NULL, 'done', '{}', '{}', 'task/', \
+         -9223372036854775808, 0, 10) AS r; \
+         SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'hookwright.records'::regclass",
+    );
+    let (found, fetched) = read.split_once('\n').unwrap();
+    assert_eq!(found, "\\x30", "the first one is chosen");
+    assert!(fetched.parse::<u64>().unwrap() < 100, "it reads {fetched} records");
+}
+
+#[test]
 fn a_claim_whose_answer_was_lost_is_made_once_and_is_one_round_trip() {
     let (relay, _, store) = relayed();
     waiting(&store, 2);

@@ -33,41 +33,51 @@ CREATE FUNCTION hookwright.first_ready(
 DECLARE
     candidate record;
     other bytea;
+    last_rank bigint := after_rank;
+    last_id bigint := after_id;
+    is_end boolean := false;
 BEGIN
     moved := 0;
-    FOR candidate IN
-        SELECT r.name, r.rank, r.id, r.waits_for, r.needs FROM hookwright.records AS r
-        WHERE r.kind = record_kind AND r.project = project_id AND r.lane = from_lane
-            AND (r.rank, r.id) > (after_rank, after_id)
-        ORDER BY r.rank, r.id
-    LOOP
-        EXIT WHEN moved >= moves_max;
-        CONTINUE WHEN NOT candidate.needs <@ offers OR candidate.name = ANY (skip);
-        CONTINUE WHEN lease_prefix IS NOT NULL AND EXISTS (
-            SELECT FROM hookwright.leases AS l WHERE l.name = lease_prefix || candidate.name
-                AND NOT hookwright.is_gone(l.worker));
-        other := NULL;
-        IF candidate.waits_for <> '{}' THEN
-            other := hookwright.first_unfinished(
-                record_kind, project_id, candidate.waits_for, done, aside IS NOT NULL);
-        END IF;
-        IF other IS NULL THEN
-            found_name := candidate.name;
-            found_rank := candidate.rank;
-            found_id := candidate.id;
-            RETURN;
-        END IF;
-        IF aside IS NOT NULL THEN
-            -- Not one that another transaction changes at this moment.
-            UPDATE hookwright.records AS r SET lane = aside || other || '/'
-                WHERE (r.kind, r.project, r.name) IN (
-                    SELECT w.kind, w.project, w.name FROM hookwright.records AS w
-                    WHERE w.kind = record_kind AND w.project = project_id
-                        AND w.name = candidate.name AND w.lane = from_lane
-                    FOR UPDATE SKIP LOCKED
-                );
-            moved := moved + 1;
-        END IF;
+    WHILE NOT is_end LOOP
+        is_end := true;
+        -- Page by page: without a limit, the server would read and sort the whole lane.
+        FOR candidate IN
+            SELECT r.name, r.rank, r.id, r.waits_for, r.needs FROM hookwright.records AS r
+            WHERE r.kind = record_kind AND r.project = project_id AND r.lane = from_lane
+                AND (r.rank, r.id) > (last_rank, last_id)
+            ORDER BY r.rank, r.id LIMIT 32
+        LOOP
+            EXIT WHEN moved >= moves_max;
+            is_end := false;
+            last_rank := candidate.rank;
+            last_id := candidate.id;
+            CONTINUE WHEN NOT candidate.needs <@ offers OR candidate.name = ANY (skip);
+            CONTINUE WHEN lease_prefix IS NOT NULL AND EXISTS (
+                SELECT FROM hookwright.leases AS l WHERE l.name = lease_prefix || candidate.name
+                    AND NOT hookwright.is_gone(l.worker));
+            other := NULL;
+            IF candidate.waits_for <> '{}' THEN
+                other := hookwright.first_unfinished(
+                    record_kind, project_id, candidate.waits_for, done, aside IS NOT NULL);
+            END IF;
+            IF other IS NULL THEN
+                found_name := candidate.name;
+                found_rank := candidate.rank;
+                found_id := candidate.id;
+                RETURN;
+            END IF;
+            IF aside IS NOT NULL THEN
+                -- Not one that another transaction changes at this moment.
+                UPDATE hookwright.records AS r SET lane = aside || other || '/'
+                    WHERE (r.kind, r.project, r.name) IN (
+                        SELECT w.kind, w.project, w.name FROM hookwright.records AS w
+                        WHERE w.kind = record_kind AND w.project = project_id
+                            AND w.name = candidate.name AND w.lane = from_lane
+                        FOR UPDATE SKIP LOCKED
+                    );
+                moved := moved + 1;
+            END IF;
+        END LOOP;
     END LOOP;
 END $$;
 
