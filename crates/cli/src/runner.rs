@@ -311,6 +311,7 @@ impl ProjectRunner {
             waits: self.waits(&store),
             desks: Some(Arc::new(state::desks()?)),
             gate,
+            work: None,
         };
         let interrupt = parts.interrupt.clone();
         let plan = if without_hooks { plan.without_hooks() } else { plan };

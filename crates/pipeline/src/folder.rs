@@ -22,6 +22,7 @@
 //! way is an error; a link in a file's place is replaced, never followed.
 
 mod child_files;
+mod contents;
 mod context;
 mod open_folder;
 mod open_iteration;
@@ -35,7 +36,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use child_files::ChildOutput;
+pub(crate) use contents::is_below;
 pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
+pub(crate) use open_folder::FileStamp;
 pub use open_iteration::OpenIteration;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{AgentStatus, BrokenStatus, StatusDecision, StatusFile};

@@ -312,6 +312,7 @@ impl History {
             }
             SessionEvent::Paused { .. }
             | SessionEvent::Continued {}
+            | SessionEvent::TreeKept { .. }
             | SessionEvent::Noted { .. } => {}
         }
     }

@@ -16,7 +16,7 @@ use hookwright_events::{
 };
 use hookwright_process::faults;
 use hookwright_store::{
-    Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
+    Append, Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -190,10 +190,32 @@ impl SessionJournal {
         }
         let waiting = std::mem::take(&mut self.state().waiting);
         if !self.calls.is_remote() {
-            return StoreCall::done(self.commit(waiting, events, Vec::new()));
+            return StoreCall::done(self.commit(waiting, events, Vec::new(), &[]));
         }
         let events = events.to_vec();
-        self.call(move |journal| journal.commit(waiting, &events, Vec::new()))
+        self.call(move |journal| journal.commit(waiting, &events, Vec::new(), &[]))
+    }
+
+    /// The same, with further records that no other process changes.
+    pub(crate) fn write_kept(
+        &self,
+        events: Vec<RunEvent>,
+        puts: Vec<Put>,
+        deletes: Vec<Delete>,
+    ) -> StoreCall<Result<(), StoreError>> {
+        let waiting = std::mem::take(&mut self.state().waiting);
+        self.call(move |journal| journal.commit(waiting, &events, puts, &deletes))
+    }
+
+    /// Writes nothing more, and lets everything end that records something.
+    pub(crate) fn give_up(&self, cause: String) {
+        self.state().failure.get_or_insert(StoreError::Io { cause });
+        self.broken.cancel();
+    }
+
+    /// Counts as an entry under way until it is dropped.
+    pub(crate) fn underway(&self) -> Underway<'_> {
+        Underway::new(&self.underway)
     }
 
     /// The same, with a further record in the same commit. It is asked for again if it has changed
@@ -207,7 +229,7 @@ impl SessionJournal {
             for time in 1.. {
                 let other = other()?.into_iter().collect();
                 let waiting = std::mem::take(&mut journal.state().waiting);
-                match journal.commit(waiting, std::slice::from_ref(&event), other) {
+                match journal.commit(waiting, std::slice::from_ref(&event), other, &[]) {
                     Err(StoreError::RecordConflict { .. }) if time < RECORD_CONFLICTS_MAX => {}
                     written => return Ok(written?),
                 }
@@ -223,6 +245,7 @@ impl SessionJournal {
         waiting: Vec<RunEvent>,
         events: &[RunEvent],
         others: Vec<Put>,
+        deletes: &[Delete],
     ) -> Result<(), StoreError> {
         let mut end = self.end();
         let all = waiting.iter().chain(events);
@@ -262,6 +285,7 @@ impl SessionJournal {
             let mut commit = if is_synced { Commit::synced() } else { Commit::unsynced() };
             commit.fence = Some(&self.fence);
             commit.append = Some(append);
+            commit.deletes.extend_from_slice(deletes);
             commit.puts.extend(changed.then(|| self.put(&record, end.version)));
             commit.puts.extend(pages.iter().cloned());
             commit.puts.extend(others.iter().cloned());
@@ -459,7 +483,7 @@ impl JournalEnd {
 }
 
 /// Counts one of the engine's entries while it is under way.
-struct Underway<'a>(&'a watch::Sender<usize>);
+pub(crate) struct Underway<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Underway<'a> {
     fn new(count: &'a watch::Sender<usize>) -> Self {

@@ -12,6 +12,7 @@
 //! | [`lease`] | one process at a time runs a session |
 //! | [`store_calls`] | a session's calls to its store, which do not block it |
 //! | [`stored_session`] | a session in the store, and whether a process runs it |
+//! | [`session_files`] | the files of a session's folder, in the store |
 //! | [`queue`] | where a stage's work items come from, and what became of them |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`desk`] | where other processes send requests to a running session |
@@ -23,6 +24,7 @@
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal as stages, iterations and hooks |
 //! | [`trees`] | the states of a session's work tree, kept where other machines find them |
+//! | [`work_keeper`] | what a session works on, kept so that another machine can continue it |
 //! | [`trace`] | what our hooks did inside other agents |
 #![warn(missing_docs)]
 
@@ -46,6 +48,7 @@ pub mod prompted_session;
 pub mod queue;
 pub mod record;
 pub mod session;
+pub mod session_files;
 pub mod session_id;
 pub mod session_issues;
 pub mod session_state;
@@ -56,3 +59,4 @@ pub mod task_lease;
 pub mod timeline;
 pub mod trace;
 pub mod trees;
+pub mod work_keeper;

@@ -261,6 +261,21 @@ pub const TREE_KEEP_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// minutes.
 pub const TREE_SEND_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
+/// How long a session waits for a git remote that is away, before it counts as cut off: as long as
+/// for its store.
+pub const TREE_AWAY_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// The first pause before a git remote that is away is tried again; each further one is twice as
+/// long.
+pub const TREE_AWAY_PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// The longest of these pauses.
+pub const TREE_AWAY_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How long git may continue to keep a work tree when the session is interrupted. Sending what one
+/// hook has changed takes seconds.
+pub const TREE_INTERRUPT_GRACE: Duration = Duration::from_secs(30);
+
 /// How long the command may take that recreates ignored files: it may build everything.
 pub const TREE_SETUP_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
@@ -283,3 +298,24 @@ pub const TREE_REFS_KEPT: usize = 20;
 
 /// Refs that one push deletes: they are arguments of a command.
 pub const TREE_REFS_DELETED_AT_ONCE: usize = 500;
+
+/// Bytes of a file of a session's folder that is stored with a kept work tree. Its JSON text fits into
+/// one value of the store even if every byte has to be escaped.
+pub const SESSION_FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
+
+/// Bytes of such a file's path: with the session's id it is the name of a record.
+pub const SESSION_FILE_PATH_BYTES_MAX: usize = 900;
+
+/// Files that one commit stores, and deletes. The next one continues.
+pub const SESSION_FILES_PER_COMMIT_MAX: usize = 1_000;
+
+/// Bytes of such files, written as JSON, after which the next commit continues. One more file fits
+/// into a commit of the store.
+pub const SESSION_FILES_BYTES_AT_ONCE: usize = 32 * 1024 * 1024;
+
+/// Files of a session's folder that are listed: thousands of iterations. Listing takes a moment after
+/// every turn.
+pub const SESSION_FILES_MAX: usize = 50_000;
+
+/// The depth of a session's folder that is listed: deeper than nested sessions make it.
+pub const SESSION_FOLDERS_DEPTH_MAX: usize = 32;

@@ -9,6 +9,7 @@ use hookwright_events::{
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
+use crate::trees::CarriedWork;
 
 /// The command of sessions of the built-in agent that a person prompts.
 pub const AGENT_COMMAND: &str = "agent";
@@ -92,6 +93,9 @@ pub struct SessionRecord {
     /// The part that those sessions used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_of_children: Option<Used>,
+    /// The commit and the remote of a session that was submitted to workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<CarriedWork>,
     /// The latest sessions of its agents, by the agents' own names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_sessions: Vec<AgentSession>,

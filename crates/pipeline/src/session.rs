@@ -11,11 +11,13 @@
 //! | `queue.rs`, `queue/` | work items |
 //! | `task_desk.rs`, `callers.rs`, `completing.rs` | tasks that are completed meanwhile |
 //! | `closing.rs`, `leaving.rs` | the end |
+//! | `carried_journal.rs` | ends together with the work, if other machines may continue the session |
 //! | `gate.rs`, `spending.rs`, `stopwatch.rs` | pauses by a person, cost, working time |
 //!
 //! It is assembled in `parts.rs`. `survivors.rs` ends what a killed session left running.
 
 mod callers;
+mod carried_journal;
 mod closing;
 mod completing;
 mod data;
@@ -59,6 +61,8 @@ use crate::limits::LONG_WAIT;
 use crate::pending_output::SharedOutput;
 use crate::plan::Plan;
 use crate::sources::Sources;
+use crate::work_keeper::KeepError;
+use carried_journal::CarriedJournal;
 use engines::Engines;
 pub use gate::PauseGate;
 use gates::Questions;
@@ -97,6 +101,9 @@ pub struct Session {
     queues: IssueQueues,
     spending: Spending,
     stopwatch: Stopwatch,
+    /// If other machines may continue it.
+    carried: Option<Arc<CarriedJournal>>,
+    is_child: bool,
 }
 
 /// How a session ended.
@@ -121,6 +128,9 @@ pub enum SessionError {
     /// Its folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// Its work cannot be kept for other machines, or restored here.
+    #[error(transparent)]
+    Work(#[from] KeepError),
 }
 
 /// Why a step cannot be carried out.
@@ -134,6 +144,12 @@ enum Halt {
 
 impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
+        Halt::Broken(error.into())
+    }
+}
+
+impl From<KeepError> for Halt {
+    fn from(error: KeepError) -> Self {
         Halt::Broken(error.into())
     }
 }
@@ -183,7 +199,9 @@ impl Session {
                 Err(Halt::Leave(leave)) => Happening::Left(leave),
                 Err(Halt::Broken(error)) => {
                     self.engines.interrupt();
-                    return Err(error);
+                    let of_work =
+                        self.carried.as_ref().and_then(|carried| carried.keeper.failure());
+                    return Err(of_work.map_or(error, SessionError::Work));
                 }
             };
             happened = match self.course.advance(self.measured(), happening) {
@@ -244,10 +262,11 @@ impl Session {
                 return Ok(self.ready(Vec::new(), vec![self.beginning()]));
             }
             Step::Resume(resumed) => {
+                self.restore_work().await?;
                 self.make_ready().await?;
                 return self.resume(resumed).await;
             }
-            Step::Write(kind) => self.recorder.write(kind).await?,
+            Step::Write(kind) => self.write(kind).await?,
             Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),
             Step::PassGate => self.pass_gate().await?,
             Step::Wait(delay) => self.wait(delay).await?,

@@ -269,6 +269,7 @@ impl SessionState {
             SessionEvent::SessionStarted { .. }
             | SessionEvent::Paused { .. }
             | SessionEvent::Continued {}
+            | SessionEvent::TreeKept { .. }
             | SessionEvent::Noted { .. } => {}
         }
     }

@@ -140,6 +140,7 @@ impl Timeline {
             }
             SessionEvent::Paused { .. } => self.end_pause(closed.pause, None),
             SessionEvent::Continued {} => self.end_pause(closed.pause, Some(&at)),
+            SessionEvent::TreeKept { .. } => {}
             SessionEvent::Noted { note } => self.parts.add(TimelineEvent::Note { note }),
         }
     }

@@ -17,11 +17,15 @@ pub enum Kind {
     SessionIssues,
     /// The repositories that have a project's name.
     Project,
+    /// A file of a session's folder, for a session that other machines may continue.
+    SessionFile,
+    /// The last kept work tree of such a session.
+    SessionTree,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Session,
         Self::Wait,
         Self::Task,
@@ -29,6 +33,8 @@ impl Kind {
         Self::Counter,
         Self::SessionIssues,
         Self::Project,
+        Self::SessionFile,
+        Self::SessionTree,
     ];
 
     /// Its name in files and messages.
@@ -42,6 +48,8 @@ impl Kind {
             Self::Counter => "counter",
             Self::SessionIssues => "session issues",
             Self::Project => "project",
+            Self::SessionFile => "session file",
+            Self::SessionTree => "session tree",
         }
     }
 }

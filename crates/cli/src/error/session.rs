@@ -8,6 +8,8 @@ use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{FolderError, SessionNameError};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
+use hookwright_pipeline::trees::TreeError;
+use hookwright_pipeline::work_keeper::KeepError;
 
 use super::storage::{of_folder, of_store};
 use super::{Failure, Message};
@@ -72,6 +74,8 @@ pub(crate) enum SessionFailure {
     Unreadable(FolderError),
     /// The session's folder cannot be deleted.
     FolderStays { name: String, cause: FolderError },
+    /// The session's work trees in its git remote cannot be deleted.
+    TreesStay { name: String, cause: TreeError },
     /// The trace of another agent's session cannot be deleted.
     TraceStays { name: String, cause: io::Error },
 }
@@ -189,6 +193,9 @@ impl SessionFailure {
             SessionFailure::Broken(SessionError::Folder(error)) => {
                 Message { heading: error.to_string(), place: None, help: of_folder(error).into() }
             }
+            SessionFailure::Broken(SessionError::Work(error)) => {
+                Message { heading: error.to_string(), place: None, help: of_work(error).into() }
+            }
             SessionFailure::NoneYet { project } => Message {
                 heading: "this project has no sessions yet".into(),
                 place: Some(project.display().to_string()),
@@ -250,6 +257,15 @@ impl SessionFailure {
                     "check the rights of the folder `traces` in the state folder, then prune again"
                         .into(),
             },
+            SessionFailure::TreesStay { name, cause } => Message {
+                heading: format!(
+                    "the work trees of the session `{name}` cannot be deleted: {cause}"
+                ),
+                place: None,
+                help: "the session is still in the store as `deleting`; when the git remote is \
+                     reachable, prune again"
+                    .into(),
+            },
             SessionFailure::FolderStays { name, cause } => Message {
                 heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),
                 place: None,
@@ -269,4 +285,27 @@ fn in_words(names: &[String]) -> String {
         words.push_str(" and others");
     }
     words
+}
+
+/// What to do about work that cannot be kept or restored.
+fn of_work(error: &KeepError) -> &'static str {
+    let tree = match error {
+        KeepError::Tree(tree) | KeepError::Interrupted(tree) => tree,
+        KeepError::Files { .. } => return "check the folder of the session",
+        KeepError::Store(_) => return "check the store with `hookwright store check`",
+    };
+    match tree {
+        TreeError::NoGit => "install git",
+        TreeError::Failed { .. } => "check the repository of the work tree",
+        TreeError::TookTooLong { .. } => {
+            "check the disk, and whether git should ignore big folders"
+        }
+        TreeError::Unreachable { .. } => {
+            "the session is cut off and can be resumed: check the remote"
+        }
+        TreeError::Refused { .. } => "check the rules and rights of the git remote",
+        TreeError::HoldsSecret { .. } => "remove the secret from the work tree and its commits",
+        TreeError::Missing { .. } => "its refs were deleted: start a new session",
+        TreeError::File { .. } => "check the disk",
+    }
 }

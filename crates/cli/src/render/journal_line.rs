@@ -221,6 +221,9 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
             format!("session ended: {status}, {}", said(reason))
         }
+        RunEventKind::Session(SessionEvent::TreeKept { tree }) => {
+            format!("the work tree was kept as {}", said(tree))
+        }
         RunEventKind::Session(SessionEvent::Noted { note }) => format!("note: {}", said(note)),
     }
 }

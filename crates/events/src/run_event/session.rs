@@ -93,6 +93,12 @@ pub enum SessionEvent {
         /// The reason in words.
         reason: String,
     },
+    /// The work tree as it is now was sent to the project's git remote. Recorded together with what
+    /// has just ended, in sessions that other machines may continue.
+    TreeKept {
+        /// The id of its commit.
+        tree: String,
+    },
     /// A note for people.
     Noted {
         /// The text.

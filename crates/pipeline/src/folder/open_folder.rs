@@ -33,6 +33,27 @@ pub(super) struct OpenFolder {
     path: PathBuf,
 }
 
+/// The state of a file. It differs after every change, except for two changes within one tick of the
+/// clock that leave the same size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    kind: FileType,
+    inode: u64,
+    bytes: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl FileStamp {
+    pub(super) fn is_file(self) -> bool {
+        self.kind == FileType::RegularFile
+    }
+
+    pub(super) fn is_folder(self) -> bool {
+        self.kind == FileType::Directory
+    }
+}
+
 /// Who may read a written file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Readers {
@@ -162,6 +183,22 @@ impl OpenFolder {
                 Err(FolderError::Other { doing: "read", path: self.path.join(name), source })
             }
         }
+    }
+
+    /// The state of an entry; `None` if it does not exist.
+    pub(super) fn stamp(&self, name: &str) -> Result<Option<FileStamp>, FolderError> {
+        let stat = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(problem) => return Err(error("look at", self.path.join(name), problem)),
+        };
+        Ok(Some(FileStamp {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            inode: stat.st_ino,
+            bytes: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }))
     }
 
     /// Removes a file, if it exists.
@@ -319,6 +356,11 @@ fn unfinished_name(name: &str) -> String {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     format!(".{name}.{}-{number}{UNFINISHED}", std::process::id())
+}
+
+/// Whether a file of this name was never finished, whatever its name was to be.
+pub(super) fn is_unfinished_name(found: &str) -> bool {
+    found.starts_with('.') && found.ends_with(UNFINISHED)
 }
 
 fn is_unfinished(found: &str, name: &str) -> bool {

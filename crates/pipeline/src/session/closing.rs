@@ -12,7 +12,8 @@ impl Session {
         reason: String,
     ) -> Result<(), Halt> {
         self.leave_output(status, &reason).await?;
-        Ok(self.recorder.write(SessionEvent::SessionEnded { status, reason }).await?)
+        self.publish_work(status).await?;
+        self.write(SessionEvent::SessionEnded { status, reason }.into()).await
     }
 
     /// Ends what runs; from now on only the last hooks run, with engines of their own.

@@ -13,6 +13,7 @@ use hookwright_engine::{Observer, Secrets};
 use hookwright_store::Fence;
 use serde_json::{Map, Value};
 
+use super::carried_journal::{CarriedJournal, OpenFirings};
 use super::engines::Engines;
 use super::gates::Questions;
 use super::queue::IssueQueues;
@@ -34,6 +35,7 @@ use crate::plan::Plan;
 use crate::record::SessionRecord;
 use crate::sources::Sources;
 use crate::store_calls::StoreCalls;
+use crate::work_keeper::WorkKeeper;
 
 /// What a session shares with its child sessions.
 #[derive(Clone)]
@@ -65,6 +67,8 @@ pub struct Around {
     pub desks: Option<Arc<dyn Desks>>,
     /// While closed, sessions wait before their next steps.
     pub gate: PauseGate,
+    /// Keeps the work where other machines can continue it; `None` if only this one may.
+    pub work: Option<Arc<WorkKeeper>>,
 }
 
 /// Creates the port for asking people, for a session with a plan.
@@ -150,6 +154,7 @@ impl Session {
         );
         let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
         let memory = Arc::new(memory);
+        let is_child = parts.started.is_some();
         let (inputs, agent_dir, lineage) = match parts.started {
             Some(Started { inputs, agent_dir, lineage }) => (Some(inputs), agent_dir, lineage),
             None => (None, around.root.clone(), Lineage::default()),
@@ -176,15 +181,27 @@ impl Session {
             known: Mutex::new(known),
             spending: spending.clone(),
         };
+        let interrupt = parts.interrupt.child();
+        let carried = around.work.as_ref().map(|keeper| {
+            Arc::new(CarriedJournal {
+                recorder: recorder.clone(),
+                keeper: Arc::clone(keeper),
+                secrets: secrets.clone(),
+                interrupt: interrupt.token().clone(),
+                open: Mutex::new(OpenFirings::default()),
+            })
+        });
         let ports = Ports {
-            journal: Arc::clone(&journal) as _,
+            journal: match &carried {
+                Some(carried) => Arc::clone(carried) as _,
+                None => Arc::clone(&journal) as _,
+            },
             memory: Arc::clone(&memory) as _,
             clock: Arc::clone(&around.clock),
             waits: (around.waits)(&plan),
             pipelines: Arc::new(children),
         };
         let pending = SharedOutput::from(std::mem::take(&mut history.pending));
-        let interrupt = parts.interrupt.child();
         let task_desk = TaskDesk::new(&name, &history, &journal, &pending, interrupt.token());
         let firings = Arc::new(AtomicU64::new(history.firings));
         let course = Course::new(&plan, history);
@@ -227,6 +244,8 @@ impl Session {
             queues: IssueQueues::default(),
             spending,
             stopwatch: Stopwatch::start(),
+            carried,
+            is_child,
         }
     }
 }

@@ -269,19 +269,55 @@ impl GitTrees {
             (_, None) => self.submitted.as_str().to_owned(),
         };
         let usual = format!("hookwright/{}", self.session);
-        // A person may have worked on the branch since an earlier end of the session.
-        let other = format!("hookwright/{}-{}", self.session, self.token);
-        for branch in [usual, other] {
-            let push = self.at.store("push the branch of the session", push_arguments());
-            let to = format!("refs/heads/{branch}");
-            match self.remote.push(push, &commit, &to, &[]).await {
-                Ok(()) => return Ok(branch),
-                Err(NotPushed::NotForward) => {}
-                Err(NotPushed::Because(error)) => return Err(error),
-            }
+        if self.push_branch(&commit, &usual, None).await? {
+            return Ok(usual);
+        }
+        // At an earlier end of the session, what the agent had not committed became a commit there.
+        let name = format!("refs/heads/{usual}");
+        let tip = self.at.store("read the branch of the session", &["ls-remote"]);
+        if let Some(tip) = self.remote.tip(tip, &name).await?
+            && self.is_tree(&tip).await?
+            && self.push_branch(&commit, &usual, Some(&tip)).await?
+        {
+            return Ok(usual);
+        }
+        // A person has worked on it since.
+        let other = format!("{usual}-{}", self.token);
+        if self.push_branch(&commit, &other, None).await? {
+            return Ok(other);
         }
         let said = "the branch of the session has other commits".to_owned();
         Err(TreeError::Refused { remote: self.remote.address().to_owned(), said })
+    }
+}
+
+impl GitTrees {
+    /// Pushes a branch, if it goes forward or its tip is this one.
+    async fn push_branch(
+        &self,
+        commit: &str,
+        branch: &str,
+        instead_of: Option<&str>,
+    ) -> Result<bool, TreeError> {
+        let to = format!("refs/heads/{branch}");
+        let push = self.at.store("push the branch of the session", push_arguments());
+        let push = match instead_of {
+            Some(tip) => push.argument(format!("--force-with-lease={to}:{tip}")),
+            None => push,
+        };
+        match self.remote.push(push, commit, &to, &[]).await {
+            Ok(()) => Ok(true),
+            Err(NotPushed::NotForward) => Ok(false),
+            Err(NotPushed::Because(error)) => Err(error),
+        }
+    }
+
+    /// Whether a commit is a tree of this session.
+    async fn is_tree(&self, commit: &str) -> Result<bool, TreeError> {
+        let shown = self.at.store_alone(KEEPING, &["cat-file", "commit", commit]).run().await?;
+        let title = format!("\n\nWork tree of the session {}\n", self.session);
+        let printed = String::from_utf8_lossy(&shown.stdout).into_owned();
+        Ok(shown.code == 0 && printed.contains(&title))
     }
 }
 

@@ -65,7 +65,8 @@ impl GitRemote {
         });
         match ours.next_back() {
             Some((flag, summary)) if flag == "!" => {
-                if summary.contains("(non-fast-forward)") || summary.contains("(fetch first)") {
+                let is_behind = ["(non-fast-forward)", "(fetch first)", "(stale info)"];
+                if is_behind.iter().any(|reason| summary.contains(reason)) {
                     return Err(NotPushed::NotForward);
                 }
                 let said = refusal(&summary, &ended.stderr);
@@ -86,6 +87,23 @@ impl GitRemote {
             0 => Ok(()),
             _ => Err(self.unreachable(&ended)),
         }
+    }
+
+    /// The commit of a ref, if it exists.
+    pub(super) async fn tip(
+        &self,
+        list: GitCall<'_>,
+        name: &str,
+    ) -> Result<Option<String>, TreeError> {
+        let list = list.timeout(TREE_SEND_TIMEOUT).argument("--refs").argument("--");
+        let ended = list.argument(&self.address).argument(name).run().await;
+        let ended = ended.map_err(|error| self.slow(error))?;
+        if ended.code != 0 {
+            return Err(self.unreachable(&ended));
+        }
+        let printed = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let mut lines = printed.lines().filter_map(|line| line.split_once('\t'));
+        Ok(lines.find(|(_, found)| *found == name).map(|(id, _)| id.to_owned()))
     }
 
     /// The names of a session's trees.

@@ -1,6 +1,7 @@
 //! Whole sessions in this process, with a store in memory: limits that take too long or cannot be
 //! counted from outside.
 
+mod carried;
 mod clock;
 mod desks;
 mod forgetful;

@@ -21,22 +21,22 @@ use tempfile::TempDir;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A bare repository, and a checkout of it with the commit that was submitted.
-struct Project {
+pub(crate) struct Project {
     dir: TempDir,
     environment: Vec<(OsString, OsString)>,
     secrets: Secrets,
 }
 
 /// A machine that works on the session.
-struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     project: &'a Project,
-    place: WorkPlace,
-    trees: GitTrees,
+    pub(crate) place: WorkPlace,
+    pub(crate) trees: GitTrees,
 }
 
 impl Project {
     /// With these files in its first commit.
-    fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let dir = TempDir::new().expect("a folder");
         let mut project = Self { dir, environment: Vec::new(), secrets: Secrets::default() };
         fs::create_dir(project.path("home")).expect("made");
@@ -64,7 +64,7 @@ impl Project {
         self.environment.push((name.into(), value.as_ref().to_owned()));
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -72,7 +72,7 @@ impl Project {
         self.path("checkout")
     }
 
-    fn program(&self) -> GitProgram {
+    pub(crate) fn program(&self) -> GitProgram {
         GitProgram::find(&self.environment).expect("git is there")
     }
 
@@ -80,7 +80,7 @@ impl Project {
         Carriable::find(&self.program(), &self.checkout()).await.expect("it can be carried")
     }
 
-    async fn submit(&self) -> CarriedWork {
+    pub(crate) async fn submit(&self) -> CarriedWork {
         let found = self.find().await;
         let (git, root) = (self.program(), self.checkout());
         found.submit(&git, &root, &session(), &self.secrets).await.expect("sent");
@@ -88,19 +88,26 @@ impl Project {
     }
 
     /// A machine that has claimed the session, with this token, before it has a work tree.
-    fn machine(&self, name: &str, work: &CarriedWork, token: u64) -> Machine<'_> {
-        let below = self.path(name);
-        let place = WorkPlace {
-            work_tree: below.join("tree"),
-            store: below.join("objects.git"),
-            index: below.join("index"),
-        };
-        let secrets = self.secrets.clone();
-        let trees = GitTrees::new(self.program(), work, session(), token, &place, secrets);
+    pub(crate) fn machine(&self, name: &str, work: &CarriedWork, token: u64) -> Machine<'_> {
+        let place = self.place(name);
+        let trees = self.trees(&place, work, token);
         Machine { project: self, place, trees }
     }
 
-    fn git(&self, folder: &Path, words: &[&str]) -> String {
+    pub(crate) fn place(&self, name: &str) -> WorkPlace {
+        let below = self.path(name);
+        WorkPlace {
+            work_tree: below.join("tree"),
+            store: below.join("objects.git"),
+            index: below.join("index"),
+        }
+    }
+
+    pub(crate) fn trees(&self, place: &WorkPlace, work: &CarriedWork, token: u64) -> GitTrees {
+        GitTrees::new(self.program(), work, session(), token, place, self.secrets.clone())
+    }
+
+    pub(crate) fn git(&self, folder: &Path, words: &[&str]) -> String {
         let output = self.command(folder, words).output().expect("git is there");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {words:?}: {said}");
@@ -115,7 +122,7 @@ impl Project {
     }
 
     /// The refs of the remote below a prefix.
-    fn refs(&self, prefix: &str) -> Vec<String> {
+    pub(crate) fn refs(&self, prefix: &str) -> Vec<String> {
         let listed = ["for-each-ref", "--format=%(refname)", prefix];
         self.git(&self.path("remote.git"), &listed).lines().map(str::to_owned).collect()
     }

@@ -24,6 +24,7 @@ use hookwright_pipeline::session::{
 };
 use hookwright_pipeline::sources::{Finder, RunRequest};
 use hookwright_pipeline::store_calls::StoreCalls;
+use hookwright_pipeline::work_keeper::WorkKeeper;
 use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store, WatchedStore};
 use serde_json::Value;
@@ -32,7 +33,11 @@ use super::forgetful::Forgetful;
 
 /// A project.
 pub(super) struct Project {
-    root: tempfile::TempDir,
+    root: PathBuf,
+    /// Removes the root at the end, if the project made it.
+    _folder: Option<tempfile::TempDir>,
+    /// Makes what keeps the work of its next session.
+    keeper: Option<MakesKeeper>,
     agents: AgentFactory,
     desks: Option<Arc<dyn Desks>>,
     observers: Vec<Observer>,
@@ -44,6 +49,9 @@ pub(super) struct Project {
     interrupt: EndRequest,
 }
 
+/// Makes a keeper for the session with this folder and record.
+type MakesKeeper = Box<dyn Fn(SessionFolder, &SessionRecord) -> Arc<WorkKeeper>>;
+
 /// The result of its session.
 pub(super) struct Told {
     pub(super) ended: SessionOutcome,
@@ -53,19 +61,27 @@ pub(super) struct Told {
 
 impl Project {
     pub(super) fn new(files: &[(&str, &str)]) -> Self {
-        // Children must not inherit ignored signals of the test process, as with nohup.
-        IgnoredSignals::read().catch().expect("signals can be caught");
-        let root = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
-            let path = root.path().join(path);
+            let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
             std::fs::write(path, text).expect("written");
         }
+        let project = Self::at(folder.path().to_owned());
+        Self { _folder: Some(folder), ..project }
+    }
+
+    /// A project whose files are in this folder.
+    pub(super) fn at(root: PathBuf) -> Self {
+        // Children must not inherit ignored signals of the test process, as with nohup.
+        IgnoredSignals::read().catch().expect("signals can be caught");
         let (agents, store) = (AgentFactory::default(), Forgetful::default());
         let (observers, interrupt) = (Vec::new(), EndRequest::default());
         let is_store_remote = false;
         Self {
             root,
+            _folder: None,
+            keeper: None,
             agents,
             desks: None,
             observers,
@@ -77,7 +93,7 @@ impl Project {
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
-        self.root.path().join(file)
+        self.root.join(file)
     }
 
     /// Uses this agent for agents with a script.
@@ -98,6 +114,14 @@ impl Project {
     pub(super) fn watched(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
+    }
+
+    /// From here on its session's work is kept.
+    pub(super) fn keep_work(
+        &mut self,
+        keeper: impl Fn(SessionFolder, &SessionRecord) -> Arc<WorkKeeper> + 'static,
+    ) {
+        self.keeper = Some(Box::new(keeper));
     }
 
     /// Sets where callers reach its sessions.
@@ -141,6 +165,17 @@ impl Project {
         ended
     }
 
+    /// Starts the session, or resumes it, and kills it when `kill` is there.
+    pub(super) async fn take_up_until(&mut self, kill: impl Future<Output = ()>) {
+        let fence = lease::take(&*self.store, &lease::name_of(&self.workspace(), "s"));
+        let fence = fence.expect("it is not running");
+        tokio::select! {
+            ended = self.session(fence.clone()).run() => panic!("it ended: {ended:?}"),
+            () = kill => {}
+        }
+        self.store.release(&fence.lease, fence.token).expect("it is held");
+    }
+
     /// A session's record for lists.
     pub(super) fn record(&self, name: &str) -> Option<(SessionRecord, u64)> {
         let key = RecordKey { project: self.workspace(), name: name.to_owned() };
@@ -156,11 +191,11 @@ impl Project {
     }
 
     pub(super) fn workspace(&self) -> String {
-        self.root.path().to_string_lossy().into_owned()
+        self.root.to_string_lossy().into_owned()
     }
 
     fn session(&mut self, fence: Fence) -> Session {
-        let root = self.root.path();
+        let root = &*self.root;
         let environment =
             Environment::new([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
         let iteratr = root.join(".iteratr.hooks.yml");
@@ -224,6 +259,7 @@ impl Project {
             waits: Arc::new(|_| Ports::default().waits),
             desks: self.desks.clone(),
             gate: PauseGate::default(),
+            work: self.keeper.as_ref().map(|keeper| keeper(folder.clone(), &record)),
         };
         let interrupt = self.interrupt.clone();
         let new = Parts::new(plan, sources, folder, fence, record);

@@ -97,6 +97,13 @@ async fn the_agents_commits_branches_and_rebases_travel() {
     ] {
         assert_eq!(two.git(words), one.git(words), "{words:?}");
     }
+    // The first machine again: its repository, with the agent's commits, is made anew.
+    let tree = one.keep().await;
+    let work = project.find().await.work;
+    let again = project.machine("one", &work, 9);
+    again.trees.prepare(Some(&tree)).await.expect("restored");
+    assert_eq!(again.git(&["rev-list", "--count", "--all"]), "3");
+    assert_eq!(again.git(&["fsck", "--connectivity-only", "--no-dangling"]), "");
     // On the second machine the history is changed, and HEAD is detached.
     two.git(&["commit", "--quiet", "-a", "--amend", "-m", "better idea"]);
     two.git(&["switch", "--quiet", "--detach", "hookwright/calm-fox"]);

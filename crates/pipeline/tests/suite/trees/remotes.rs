@@ -172,6 +172,10 @@ async fn the_branch_is_the_agents_commit_or_a_commit_of_what_it_left_uncommitted
         project.git(&remote, &["rev-parse", "hookwright/calm-fox~1"]),
         one.git(&["rev-parse", "HEAD"])
     );
+    // The session was resumed: the agent has committed, and its own leftover is replaced.
+    one.git(&["commit", "--quiet", "-a", "-m", "third"]);
+    assert_eq!(one.trees.publish().await.expect("published"), "hookwright/calm-fox");
+    assert_eq!(branch(), one.git(&["rev-parse", "HEAD"]));
     // A person has worked on it since: that is not overwritten.
     let checkout = project.checkout();
     project.git(&checkout, &["fetch", "--quiet", "origin"]);
