@@ -211,3 +211,71 @@ fn what_is_deleted_leaves_the_disk() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, "19 sessions deleted\n"));
     assert!(bytes() < 600_000, "{}", bytes());
 }
+
+/// Runs git, and returns what it printed.
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut git = std::process::Command::new("git");
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.com");
+    }
+    let ran = git.args(words).current_dir(folder).output().unwrap();
+    assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+}
+
+#[test]
+fn the_trees_and_files_of_a_session_that_workers_ran_are_deleted_but_not_its_branch() {
+    let (sandbox, remotes) = (Sandbox::new(), tempfile::tempdir().unwrap());
+    let (remote, away) = (remotes.path().join("remote.git"), remotes.path().join("away.git"));
+    git(remotes.path(), &["init", "--quiet", "--bare", "remote.git"]);
+    let empty = git(&remote, &["hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let commit = git(&remote, &["commit-tree", &empty, "-m", "x"]);
+    for name in [
+        "refs/hookwright/calm-fox/0/0",
+        "refs/hookwright/calm-fox/7/1",
+        "refs/hookwright/other/7/1",
+        "refs/heads/hookwright/calm-fox",
+    ] {
+        git(&remote, &["update-ref", name, &commit]);
+    }
+    let store = store(&sandbox);
+    add(&sandbox, &store, "calm-fox", None, "entry");
+    let mut record = put(&sandbox, "calm-fox", "completed", None);
+    record.value = format!(
+        r#"{{"id": "0123", "name": "calm-fox", "startTime": "2026-01-02T03:04:05Z",
+            "carried": {{"remote": "{}", "commit": "{commit}"}}}}"#,
+        remote.display()
+    );
+    let of_it = |kind, name: &str| Put {
+        kind,
+        key: RecordKey { project: project(&sandbox), name: name.to_owned() },
+        value: "{}".to_owned(),
+        ..record.clone()
+    };
+    let puts = vec![
+        of_it(Kind::SessionTree, "0123"),
+        of_it(Kind::SessionFile, "0123/progress.md"),
+        of_it(Kind::SessionFile, "01234/progress.md"),
+        record.clone(),
+    ];
+    store.commit(&Commit { puts, ..Commit::unsynced() }).unwrap();
+    let prune = ["sessions", "prune", "--keep", "0", "--yes"];
+
+    fs::rename(&remote, &away).unwrap();
+    let ran = sandbox.run(&prune);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("the work trees of the session `calm-fox` cannot be deleted"));
+    fs::rename(&away, &remote).unwrap();
+    let ran = sandbox.run(&prune);
+    assert_eq!(ran.code, 0, "{ran:?}");
+
+    let refs = git(&remote, &["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, "refs/heads/hookwright/calm-fox\nrefs/hookwright/other/7/1");
+    assert!(recorded(&store).is_empty());
+    let left = |kind| {
+        let all = records(&store, kind, Filter::newest(usize::MAX)).map(Result::unwrap);
+        all.map(|record| record.key.name).collect::<Vec<_>>()
+    };
+    assert_eq!(left(Kind::SessionFile), ["01234/progress.md"]);
+    assert_eq!(left(Kind::SessionTree), [""; 0]);
+}

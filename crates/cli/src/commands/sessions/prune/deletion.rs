@@ -1,8 +1,8 @@
 //! Deletes one session such that the next prune can complete a killed one.
 //!
 //! The record is marked first ([`SessionStatus::Deleting`]), so that the session cannot be resumed
-//! without its files. Then its folder is removed, then the data of its children and of itself, in
-//! small commits. The record comes last: while anything is left, the store knows the session.
+//! without its files. Then its folder is removed, and its work trees in the git remote, then the
+//! data of its children and of itself, in small commits. The record comes last: while anything is left, the store knows the session.
 
 use std::path::Path;
 
@@ -10,14 +10,18 @@ use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::lease::{self, LeaseError};
 use hookwright_pipeline::record::AGENT_COMMAND;
+use hookwright_pipeline::session_files::file_keys;
 use hookwright_pipeline::session_issues::page_keys;
 use hookwright_pipeline::stored_session::stored_status;
+use hookwright_pipeline::trees::{GitProgram, GitRemote, delete_trees};
+use hookwright_pipeline::work_keeper::tree_key;
 use hookwright_process::faults;
 use hookwright_store::{
     Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
 
 use crate::error::{AgentFailure, Failure, SessionFailure};
+use crate::host::runtime;
 use crate::known_session::KnownSession;
 use crate::state;
 
@@ -67,12 +71,14 @@ fn delete_under(
     faults::point("prune marked");
     remove_folder(root, session.name())?;
     remove_transcript(session)?;
+    remove_trees(session)?;
     faults::point("prune removed folder");
     let mut parts: Vec<PrunedPart> = Vec::new();
     // The folders of children are inside the session's.
     for child in children {
         parts.extend(parts_of(child, child.version));
     }
+    parts.extend(carried_parts(store, session).map_err(Failure::Store)?);
     parts.extend(parts_of(session, version));
     for some in parts.chunks(DELETED_AT_ONCE) {
         delete_some(fence, store, some).map_err(Failure::Store)?;
@@ -127,6 +133,32 @@ fn remove_transcript(session: &KnownSession) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// The work trees of a session that was submitted to workers. Its branch stays: it is the result.
+fn remove_trees(session: &KnownSession) -> Result<(), Failure> {
+    let Some(work) = &session.record.carried else { return Ok(()) };
+    let name: SessionName = session.name().parse().map_err(SessionFailure::Name)?;
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let removed = runtime()?.block_on(async {
+        let git = GitProgram::find(&environment)?;
+        delete_trees(&git, &GitRemote::new(&work.remote), &name).await
+    });
+    let name = session.name().to_owned();
+    removed.map_err(|cause| SessionFailure::TreesStay { name, cause })?;
+    Ok(())
+}
+
+/// The files and the last work tree of a session that other machines may continue.
+fn carried_parts(store: &dyn Store, session: &KnownSession) -> Result<Vec<PrunedPart>, StoreError> {
+    let (project, id) = (session.record.project(), &session.record.id);
+    if id.is_empty() {
+        return Ok(Vec::new());
+    }
+    let delete = |kind, key| PrunedPart::Record(Delete { kind, key, expected: Expected::Any });
+    let files = file_keys(store, project, id)?.into_iter();
+    let files = files.map(|key| delete(Kind::SessionFile, key));
+    Ok(files.chain([delete(Kind::SessionTree, tree_key(project, id))]).collect())
 }
 
 /// A part of a session's data in the store.
