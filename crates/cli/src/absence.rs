@@ -16,17 +16,20 @@ use crate::state;
 /// is back at this moment.
 const INTERRUPTED_WAIT: Duration = Duration::from_secs(2);
 
+/// A session's store, and how long its calls wait if it may be away.
+pub(crate) type StoreOfSession = (Arc<dyn Store>, Option<Patience>);
+
 /// Opens the user's store for a session.
-pub(crate) fn store_of_session() -> Result<Arc<dyn Store>, Failure> {
+pub(crate) fn store_of_session() -> Result<StoreOfSession, Failure> {
     let location = state::location()?;
-    let StoreLocation::Postgres(access) = &location else { return state::store() };
+    let StoreLocation::Postgres(access) = &location else { return Ok((state::store()?, None)) };
     state::make_folder(&location)?;
     let store = PostgresStore::open(access).map_err(Failure::Store)?;
     let patience = store.patience().clone();
     patience.set_limit(limits::SESSION_AWAY_MAX);
     patience.listen(Box::new(tell));
-    watch_interrupts(patience);
-    Ok(Arc::new(store))
+    watch_interrupts(patience.clone());
+    Ok((Arc::new(store), Some(patience)))
 }
 
 fn tell(change: Reachability) {

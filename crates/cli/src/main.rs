@@ -15,6 +15,7 @@
 //! | [`system_user`] | the user in the system's list of users |
 //! | [`state`] | opens the store of sessions |
 //! | [`absence`] | what a session does while its database is away |
+//! | [`membership`] | this process among those that share a store |
 //! | [`store_settings`] | which store the user has |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`person_check`] | refuses what only a person may do, if an agent does it |
@@ -53,6 +54,7 @@ mod interrupts;
 mod known_session;
 mod known_work;
 mod mcp_servers;
+mod membership;
 mod model_choice;
 mod model_service;
 mod person_check;

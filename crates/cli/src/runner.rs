@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hookwright_agents::AgentFactory;
 use hookwright_config::{ConfigFile, Fault, FaultKind};
@@ -23,7 +24,7 @@ use hookwright_pipeline::sources::{Finder, Gathered, ProjectRuns, RunRequest, So
 use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::{lease, made_names};
 use hookwright_server::AskingProject;
-use hookwright_store::{Fence, Filter, Kind, Store};
+use hookwright_store::{Fence, Filter, Kind, Patience, Store};
 
 use crate::approvals::{self, Asking};
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
@@ -32,6 +33,7 @@ use crate::exit_code;
 use crate::hook_switches::HookSwitches;
 use crate::host::runtime;
 use crate::interrupts::Interrupts;
+use crate::membership::Membership;
 use crate::model_choice::KEYS;
 use crate::render::session::SessionScreen;
 use crate::screen::Screen;
@@ -63,6 +65,8 @@ pub(crate) struct ProjectRunner {
     agents: AgentFactory,
     /// The project's name, else its path, once a store was opened.
     project: OnceCell<String>,
+    patience: OnceCell<Option<Patience>>,
+    membership: OnceCell<Membership>,
 }
 
 impl ProjectRunner {
@@ -71,8 +75,8 @@ impl ProjectRunner {
         let started_in = found.working_dir.clone();
         let environment = process_environment();
         let agents = agents(&found, &environment);
-        let project = OnceCell::new();
-        Ok(Self { started_in, found, environment, agents, project })
+        let (project, patience, membership) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Self { started_in, found, environment, agents, project, patience, membership })
     }
 
     /// The environment of a session's agents and hooks: this one, with the paths of this program
@@ -115,9 +119,15 @@ impl ProjectRunner {
 
     /// Opens the user's store, and makes sure that it may use the project's name.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let store = absence::store_of_session()?;
+        let (store, patience) = absence::store_of_session()?;
         self.bind_name(&store)?;
+        let _ = self.patience.set(patience);
         Ok(store)
+    }
+
+    /// Uses the store that another value has opened.
+    pub(crate) fn waits_as(&self, other: &Self) {
+        let _ = self.patience.set(other.patience.get().cloned().flatten());
     }
 
     /// Makes sure that the project may use its name in this store.
@@ -255,15 +265,32 @@ impl ProjectRunner {
         record
     }
 
+    /// This process among those that share the store.
+    fn membership(&self, store: &dyn Store) -> Result<&Membership, Failure> {
+        if let Some(membership) = self.membership.get() {
+            return Ok(membership);
+        }
+        let patience = self.patience.get().cloned().flatten();
+        let no_wait = move || {
+            patience.iter().for_each(|patience| patience.set_limit(Duration::ZERO));
+        };
+        let joined = Membership::join(store, no_wait)?;
+        Ok(self.membership.get_or_init(|| joined))
+    }
+
     /// Takes the session's lease, which ends with this process at the latest.
     pub(crate) fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
         let lease = lease::name_of(&self.project(), name.as_str());
-        lease::take(store, &lease).map_err(|error| match error {
+        let membership = self.membership(store)?;
+        membership.take(store, &lease, name.as_str()).map_err(|error| match error {
             lease::LeaseError::Runs { holder } => {
                 let (name, pid) = (name.as_str().to_owned(), holder.pid);
                 Failure::Session(match holder.machine.is_this() {
                     true => SessionFailure::Runs { name, pid },
-                    false => SessionFailure::Elsewhere { name, pid, host: holder.machine.host },
+                    false => {
+                        let (host, is_worker) = (holder.machine.host, holder.worker.is_some());
+                        SessionFailure::Elsewhere { name, pid, host, is_worker }
+                    }
                 })
             }
             lease::LeaseError::Store(error) => Failure::Store(error),
@@ -300,7 +327,7 @@ impl ProjectRunner {
         let around = Around {
             store: StoreCalls::new(Arc::clone(&store)).map_err(Failure::Store)?,
             root: self.found.project_root.clone(),
-            environment: self.environment_of_session(),
+            environment: self.membership(&*store)?.marked(self.environment_of_session()),
             secrets,
             model_keys: KEYS,
             agents: self.agents.clone(),
@@ -312,6 +339,7 @@ impl ProjectRunner {
             desks: Some(Arc::new(state::desks()?)),
             gate,
             work: None,
+            orders: self.membership(&*store)?.orders(),
         };
         let interrupt = parts.interrupt.clone();
         let plan = if without_hooks { plan.without_hooks() } else { plan };
@@ -324,7 +352,7 @@ impl ProjectRunner {
         // No other process may have the lease before the session has ended; after a crash the
         // holder is found dead.
         hookwright_process::faults::point("lease is given back");
-        let _ = store.release(&fence.lease, fence.token);
+        self.membership(&*store)?.release(&*store, &fence);
         let ended = ended.map_err(SessionFailure::Broken)?;
         let shown_folder = match folder.path().strip_prefix(&self.started_in) {
             Ok(below) => below.to_owned(),

@@ -1,23 +1,32 @@
 //! One process at a time runs a session. The store has its [`LeaseOwner`], a process of a machine.
 //! On the same machine, process id, start time and boot tell whether the owner is alive: a session
 //! whose process was killed can be resumed at once, and never while it runs. An owner on another
-//! machine counts as alive.
+//! machine counts as alive, unless the store knows its worker and says otherwise.
 
 use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
-use hookwright_store::{Acquired, DeadLease, Fence, Held, Life, Living, Store, StoreError};
+use hookwright_store::{
+    Acquired, DeadLease, Fence, Held, Life, Living, Store, StoreError, WorkerId, Workers,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
 /// The process that runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseOwner {
+    /// The worker that it is, or belongs to, in a store of several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
     /// The process id.
     pub pid: u32,
     /// The start time, in clock ticks since boot.
     pub start_time: Option<u64>,
     /// The id of the machine's boot.
     pub boot_id: String,
+    /// The namespace of its process id: containers of one machine have their own, and may have the
+    /// same name and id. Earlier versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_namespace: Option<u64>,
     /// The machine on which it runs.
     #[serde(flatten)]
     pub machine: Machine,
@@ -84,24 +93,55 @@ impl LeaseOwner {
     pub fn this() -> Self {
         let pid = std::process::id();
         Self {
+            worker: None,
             pid,
             start_time: Leader { pid }.start_time(),
             boot_id: text_of("/proc/sys/kernel/random/boot_id"),
+            pid_namespace: pid_namespace(),
             machine: Machine::this(),
         }
     }
 
-    /// Whether it may still run. A process of another machine may: its process id says nothing
-    /// here.
+    /// Whether it may still run. A process of another machine may, or of another container: its
+    /// process id says nothing here.
     pub fn may_run(&self) -> bool {
         let this = Self::this();
-        if !self.machine.is_same(&this.machine) {
+        let namespaces = self.pid_namespace.zip(this.pid_namespace);
+        let is_elsewhere = namespaces.is_some_and(|(its, ours)| its != ours);
+        if is_elsewhere || !self.machine.is_same(&this.machine) {
             return true;
         }
         // A process that reuses the id has another start time.
         self.boot_id == this.boot_id
             && self.start_time.is_some_and(|then| Leader { pid: self.pid }.runs_since(then))
     }
+
+    /// Whether this machine sees that it runs.
+    pub fn runs_here(&self) -> bool {
+        let is_here = self.pid_namespace.is_some() && self.pid_namespace == pid_namespace();
+        is_here && self.machine.is_this() && self.may_run()
+    }
+
+    /// Whether this very machine can tell that it has ended: its boot and its namespace are ours,
+    /// and no process has its id and start time, of whatever user.
+    pub(crate) fn has_ended_here(&self) -> bool {
+        let this = Self::this();
+        let is_here = self.machine == this.machine
+            && self.machine.id.is_some()
+            && self.boot_id == this.boot_id
+            && self.pid_namespace.is_some()
+            && self.pid_namespace == this.pid_namespace;
+        let leader = Leader { pid: self.pid };
+        let is_replaced =
+            || leader.start_time().is_some_and(|found| Some(found) != self.start_time);
+        is_here && (leader.is_gone() || is_replaced())
+    }
+}
+
+/// The inode by which the system names the namespace of this process' id.
+fn pid_namespace() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino())
 }
 
 /// The name of a session's lease.
@@ -132,9 +172,33 @@ impl Living for LocalProcesses {
     }
 }
 
+/// Judges holders by the workers of a store. For holders that are none, the processes of this
+/// machine count.
+struct LivingWorkers(Arc<dyn Workers>);
+
+impl Living for LivingWorkers {
+    fn this(&self) -> String {
+        let this = LeaseOwner { worker: self.0.own_id(), ..LeaseOwner::this() };
+        serde_json::to_string(&this).unwrap_or_default()
+    }
+
+    fn judge(&self, holder: &str) -> Life {
+        let worker = serde_json::from_str::<LeaseOwner>(holder).ok().and_then(|it| it.worker);
+        match worker.map(|worker| self.0.find(worker)) {
+            Some(Ok(found)) if found.as_ref().is_none_or(|worker| worker.is_dead) => Life::Ended,
+            // Its process on this machine may have ended all the same.
+            Some(_) | None => LocalProcesses.judge(holder),
+        }
+    }
+}
+
 /// Who judges the holders of a store: the store itself, if it knows them.
 pub fn living(store: &dyn Store) -> Arc<dyn Living> {
-    store.living().unwrap_or_else(|| Arc::new(LocalProcesses))
+    match (store.living(), store.workers()) {
+        (Some(living), _) => living,
+        (None, Some(workers)) => Arc::new(LivingWorkers(workers)),
+        (None, None) => Arc::new(LocalProcesses),
+    }
 }
 
 /// The process that runs a session now.
@@ -163,20 +227,49 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
         match acquired {
             Acquired::Granted { token } => return Ok(Fence { lease: lease.to_owned(), token }),
             Acquired::Held(held) => {
-                if may_hold(store, &held)
-                    && let Ok(holder) = serde_json::from_str(&held.holder)
-                {
-                    return Err(LeaseError::Runs { holder: Box::new(holder) });
+                let holder = serde_json::from_str::<LeaseOwner>(&held.holder).ok();
+                let may_hold = match held.life {
+                    // The store gives nothing away until the worker is declared dead.
+                    Some(Life::MayRun) => !declared_dead_here(store, holder.as_ref())?,
+                    _ => holder.is_some() && may_hold(store, &held),
+                };
+                match (may_hold, holder) {
+                    (false, _) => instead_of = Some(held.token),
+                    (true, Some(holder)) => {
+                        return Err(LeaseError::Runs { holder: Box::new(holder) });
+                    }
+                    (true, None) => {
+                        let cause = "the holder of a lease cannot be read".to_owned();
+                        return Err(StoreError::Damaged { cause }.into());
+                    }
                 }
-                instead_of = Some(held.token);
             }
         }
     }
 }
 
+/// Declares the worker of a lease dead if it ran on this machine and has ended. Returns whether it
+/// is gone.
+fn declared_dead_here(store: &dyn Store, holder: Option<&LeaseOwner>) -> Result<bool, StoreError> {
+    let worker = holder.and_then(|holder| holder.worker);
+    let Some((workers, id)) = store.workers().zip(worker) else { return Ok(false) };
+    let Some(found) = workers.find(id)?.filter(|worker| !worker.is_dead) else { return Ok(true) };
+    // The process that sends the beats. The holder may be another one, which it has started.
+    let process = serde_json::from_str::<LeaseOwner>(&found.description);
+    match process.is_ok_and(|process| process.has_ended_here()) {
+        true => workers.declare_dead(found.watched),
+        false => Ok(false),
+    }
+}
+
 /// Whether a holder may run. One that cannot be read does not hold anything.
 fn may_hold(store: &dyn Store, held: &Held) -> bool {
-    living(store).judge(&held.holder) == Life::MayRun
+    match held.life {
+        Some(Life::Ended) => false,
+        // Its process on this machine may have ended all the same.
+        Some(_) => LocalProcesses.judge(&held.holder) != Life::Ended,
+        None => living(store).judge(&held.holder) == Life::MayRun,
+    }
 }
 
 #[cfg(test)]
@@ -248,7 +341,14 @@ mod tests {
     #[test]
     fn an_owner_is_stored_with_its_machines_id_in_a_form_that_earlier_versions_read() {
         let machine = Machine { host: "h".to_owned(), id: Some("00ff".to_owned()) };
-        let owner = LeaseOwner { pid: 7, start_time: Some(1), boot_id: "b".to_owned(), machine };
+        let owner = LeaseOwner {
+            pid: 7,
+            start_time: Some(1),
+            boot_id: "b".to_owned(),
+            machine,
+            worker: None,
+            pid_namespace: None,
+        };
         let text = r#"{"pid":7,"start_time":1,"boot_id":"b","host":"h","machine":"00ff"}"#;
         assert_eq!(serde_json::to_string(&owner).expect("plain data"), text);
         assert_eq!(serde_json::from_str::<LeaseOwner>(text).expect("understood"), owner);

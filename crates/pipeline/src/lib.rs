@@ -11,6 +11,8 @@
 //! | [`journal`], [`record`] | what is stored as it happens, and what lists show of it |
 //! | [`lease`] | one process at a time runs a session |
 //! | [`store_calls`] | a session's calls to its store, which do not block it |
+//! | [`heart`], [`orders`] | a process that shares its store with other machines: its beats, and what its sessions may do |
+//! | [`leftovers`] | what dead workers left running on this machine |
 //! | [`stored_session`] | a session in the store, and whether a process runs it |
 //! | [`session_files`] | the files of a session's folder, in the store |
 //! | [`queue`] | where a stage's work items come from, and what became of them |
@@ -35,12 +37,15 @@ mod children;
 mod course;
 pub mod desk;
 pub mod folder;
+pub mod heart;
 pub mod history;
 pub mod journal;
 pub mod lease;
+pub mod leftovers;
 pub mod limits;
 mod lineage;
 pub mod made_names;
+pub mod orders;
 mod pending_output;
 pub mod plan;
 mod prompt;

@@ -319,3 +319,21 @@ pub const SESSION_FILES_MAX: usize = 50_000;
 
 /// The depth of a session's folder that is listed: deeper than nested sessions make it.
 pub const SESSION_FOLDERS_DEPTH_MAX: usize = 32;
+
+/// Beats of a worker that arrive before it declares another one dead whose number did not change: 3
+/// minutes, which the failover of a database or a restarted machine does not take.
+pub const BEATS_UNTIL_DEATH: u32 = 36;
+
+/// Intervals of beats after which a worker that does not reach the store starts no turn.
+pub const NO_TURN_AFTER: u32 = 12;
+
+/// Intervals after which it asks its agents to end. They have 20 s, twice what an agent gets.
+pub const END_AFTER: u32 = 28;
+
+/// Intervals after which it kills them: before another worker can have counted to
+/// [`BEATS_UNTIL_DEATH`].
+pub const KILL_AFTER: u32 = 32;
+
+/// How often the heart looks at the clock: its waiting does not count the time in which the machine
+/// sleeps.
+pub const CLOCK_LOOK: Duration = Duration::from_secs(1);

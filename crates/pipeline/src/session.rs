@@ -49,7 +49,7 @@ use hookwright_engine::ports::EndRequest;
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_events::firing_key::TaskFiring;
 use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, Verdict};
-use hookwright_process::{MARKER, faults};
+use hookwright_process::{MARKER, faults, kill_everything_now};
 use hookwright_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,7 @@ use crate::desk::Desks;
 use crate::folder::{FolderError, SessionFolder};
 use crate::journal::SessionJournal;
 use crate::limits::LONG_WAIT;
+use crate::orders::{Order, Orders};
 use crate::pending_output::SharedOutput;
 use crate::plan::Plan;
 use crate::sources::Sources;
@@ -91,6 +92,7 @@ pub struct Session {
     pending: SharedOutput,
     gate: PauseGate,
     interrupt: EndRequest,
+    orders: Orders,
     questions: Questions,
     task_desk: Arc<TaskDesk>,
     desks: Option<Arc<dyn Desks>>,
@@ -131,6 +133,12 @@ pub enum SessionError {
     /// Its work cannot be kept for other machines, or restored here.
     #[error(transparent)]
     Work(#[from] KeepError),
+    /// It was ordered to end. It is cut off, and can be resumed.
+    #[error("{why}")]
+    CutOff {
+        /// Why it was ordered.
+        why: String,
+    },
 }
 
 /// Why a step cannot be carried out.
@@ -181,8 +189,22 @@ impl Session {
         }
         let mut desk = self.open_desk();
         let (journal, interrupt) = (Arc::clone(self.journal()), self.interrupt.clone());
+        let orders = self.orders.clone();
+        let is_child = self.is_child();
+        let killed = async {
+            // A child ends with its parent.
+            if is_child {
+                return std::future::pending().await;
+            }
+            interrupt.ask(&orders.reached(Order::End).await.why);
+            orders.reached(Order::Kill).await.why
+        };
         let ended = tokio::select! {
             biased;
+            why = killed => {
+                kill_everything_now();
+                Err(SessionError::CutOff { why })
+            }
             ended = self.go_to_its_end() => ended,
             never = task_desk.serve(&mut desk) => match never {},
             never = end_if_broken(&journal, &interrupt) => match never {},
@@ -204,6 +226,11 @@ impl Session {
                     return Err(of_work.map_or(error, SessionError::Work));
                 }
             };
+            let given = self.orders.current();
+            if given.order >= Order::End && !self.is_child() {
+                self.engines.interrupt();
+                return Err(SessionError::CutOff { why: given.why });
+            }
             happened = match self.course.advance(self.measured(), happening) {
                 Step::Finished { status, reason } => return Ok(self.ended(status, reason)),
                 step => self.carry_out(step).await,
@@ -214,6 +241,11 @@ impl Session {
     fn ended(&self, status: SessionStatus, reason: String) -> SessionOutcome {
         let question = self.questions.ended_by.clone().filter(|_| status == SessionStatus::Aborted);
         SessionOutcome { status, reason, iterations: self.course.position().iterations, question }
+    }
+
+    /// Whether a hook has started it.
+    fn is_child(&self) -> bool {
+        self.workplace.inputs.is_some()
     }
 
     /// The early end after an interrupt.

@@ -40,6 +40,13 @@ impl Leader {
         return self.start_time() == Some(start_time);
     }
 
+    /// Whether no process has this id, of whatever user. `/proc` may hide those of others.
+    pub fn is_gone(&self) -> bool {
+        let pid = rustix::process::Pid::from_raw(self.pid.cast_signed());
+        let asked = pid.map(rustix::process::test_kill_process);
+        asked.is_none_or(|asked| asked == Err(rustix::io::Errno::SRCH))
+    }
+
     /// Sends SIGTERM to the process with this start time, and to no other.
     pub fn terminate(&self, start_time: u64) -> Sent {
         #[cfg(target_os = "linux")]

@@ -59,7 +59,7 @@ pub use interactive::{ChildStreams, InteractiveChild, InteractiveEnd, Interactiv
 pub use launch::{Launch, MARKER};
 pub use leader::{Leader, Sent};
 pub use orphans::{become_subreaper, collect_orphans, reap_orphans};
-pub use reach::{end_run, wait_for_runs};
+pub use reach::{end_run, end_runs, wait_for_runs};
 pub use run::run;
 pub use running::{kill_everything_now, runs_started};
 pub use start::StartFailure;

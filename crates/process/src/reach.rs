@@ -30,7 +30,12 @@ const LAST_PAUSE: Duration = Duration::from_millis(20);
 /// Ends everything that carries `run_id`: SIGTERM, `grace`, SIGKILL, until none is left. Returns
 /// the pids that have ended. For the survivors of a run whose owner died.
 pub async fn end_run(run_id: &str, grace: Duration) -> Vec<u32> {
-    let mut reach = Reach { run_ids: vec![run_id.to_owned()], ..Reach::default() };
+    end_runs(vec![run_id.to_owned()], grace).await
+}
+
+/// The same for several runs at once.
+pub async fn end_runs(run_ids: Vec<String>, grace: Duration) -> Vec<u32> {
+    let mut reach = Reach { run_ids, ..Reach::default() };
     reach.end(grace).await;
     let left = reach.known;
     reach.met.into_keys().filter(|pid| !left.contains_key(pid)).collect()

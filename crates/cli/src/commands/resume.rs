@@ -54,6 +54,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let begun = parse(&found);
     // Another project has it, or another checkout of this one.
     if begun.workspace != place.found.project_root.to_string_lossy() {
+        let found_first = place;
         place = ProjectRunner::find(&ConfigOptions {
             cwd: Some(PathBuf::from(&begun.workspace)),
             config: arguments.how.options.config.clone(),
@@ -61,6 +62,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
             no_global_hooks: arguments.how.options.no_global_hooks,
         })?;
         place.bind_name(&store)?;
+        place.waits_as(&found_first);
     }
     refuse_child(&*store, &found)?;
     if begun.command == AGENT_COMMAND {

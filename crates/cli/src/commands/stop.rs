@@ -62,8 +62,8 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
         return Err(SessionFailure::NotRunning { name, status: session.status }.into());
     };
     if !holder.machine.is_this() {
-        let (pid, host) = (holder.pid, holder.machine.host);
-        return Err(SessionFailure::Elsewhere { name, pid, host }.into());
+        let (pid, host, is_worker) = (holder.pid, holder.machine.host, holder.worker.is_some());
+        return Err(SessionFailure::Elsewhere { name, pid, host, is_worker }.into());
     }
     ask(&holder, &name)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());

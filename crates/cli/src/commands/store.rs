@@ -3,16 +3,16 @@
 
 mod transfer;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use hookwright_store::{PostgresAccess, PostgresStore, StoreError, StoreLocation};
+use hookwright_store::{PostgresAccess, PostgresStore, StoreError, StoreLocation, limits};
 use serde_json::json;
 
 use crate::error::Failure;
 use crate::exit_code;
 use crate::screen::Screen;
-use crate::state;
+use crate::{span, state};
 
 /// Keep sessions in a Postgres database: initialise, upgrade and check it, move sessions there
 ///
@@ -31,7 +31,7 @@ enum StoreCommand {
     ///
     /// They are in a schema of their own, named hookwright. If they are there already, nothing
     /// changes.
-    Init(OutputOption),
+    Init(InitOptions),
     /// Change the tables of an older version to those of this one
     ///
     /// Older versions of hookwright cannot use the database afterwards. If the tables are of this
@@ -47,6 +47,16 @@ enum StoreCommand {
 }
 
 #[derive(Debug, Args)]
+struct InitOptions {
+    #[command(flatten)]
+    output: OutputOption,
+
+    /// The pause between two signs of life of a process that runs sessions; for tests
+    #[arg(long, value_name = "DURATION", value_parser = span::parse, hide = true)]
+    beat: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
 struct OutputOption {
     /// Print one JSON value on standard output
     #[arg(long)]
@@ -55,7 +65,7 @@ struct OutputOption {
 
 pub(crate) fn store(arguments: &StoreArguments, screen: &Screen) -> Result<u8, Failure> {
     match &arguments.command {
-        StoreCommand::Init(output) => init(output, screen),
+        StoreCommand::Init(options) => init(options, screen),
         StoreCommand::Upgrade(output) => upgrade(output, screen),
         StoreCommand::Check(output) => check(output, screen),
         StoreCommand::Move(output) => transfer::transfer(output.json, screen),
@@ -70,7 +80,7 @@ fn access() -> Result<Box<PostgresAccess>, Failure> {
     }
 }
 
-fn init(output: &OutputOption, screen: &Screen) -> Result<u8, Failure> {
+fn init(options: &InitOptions, screen: &Screen) -> Result<u8, Failure> {
     let access = access()?;
     let before = match PostgresStore::versions(&access) {
         Ok((found, _)) => Some(found),
@@ -84,11 +94,12 @@ fn init(output: &OutputOption, screen: &Screen) -> Result<u8, Failure> {
             ("the store is initialised already", version)
         }
         None => {
-            let change = PostgresStore::init(&access).map_err(Failure::Store)?;
-            ("the store is initialised", change.to)
+            let beat = options.beat.unwrap_or(limits::BEAT);
+            let made = PostgresStore::init_with_beat(&access, beat).map_err(Failure::Store)?;
+            ("the store is initialised", made.to)
         }
     };
-    tell(output, screen, text, before.unwrap_or_default(), version)
+    tell(&options.output, screen, text, before.unwrap_or_default(), version)
 }
 
 fn upgrade(output: &OutputOption, screen: &Screen) -> Result<u8, Failure> {

@@ -59,7 +59,8 @@ pub(crate) enum SessionFailure {
     /// `stop` was called for a session that no process runs.
     NotRunning { name: String, status: SessionStatus },
     /// Another machine runs the session.
-    Elsewhere { name: String, pid: u32, host: String },
+    /// Others notice its death if it is a worker.
+    Elsewhere { name: String, pid: u32, host: String, is_worker: bool },
     /// Another user's process runs the session.
     OfOthers { name: String, pid: u32 },
     /// The session did not end in time after `stop`.
@@ -196,6 +197,13 @@ impl SessionFailure {
             SessionFailure::Broken(SessionError::Work(error)) => {
                 Message { heading: error.to_string(), place: None, help: of_work(error).into() }
             }
+            SessionFailure::Broken(SessionError::CutOff { why }) => Message {
+                heading: format!("the session was cut off: {why}"),
+                place: None,
+                help: "`hookwright status` shows whether another process continues it; otherwise \
+                       `hookwright resume` does"
+                    .into(),
+            },
             SessionFailure::NoneYet { project } => Message {
                 heading: "this project has no sessions yet".into(),
                 place: Some(project.display().to_string()),
@@ -206,10 +214,17 @@ impl SessionFailure {
                 place: None,
                 help: "`hookwright status` shows what is running".into(),
             },
-            SessionFailure::Elsewhere { name, pid, host } => Message {
+            SessionFailure::Elsewhere { name, pid, host, is_worker } => Message {
                 heading: format!("process {pid} on machine `{host}` is running session `{name}`"),
                 place: None,
-                help: format!("run this on that machine: `hookwright stop {name}`"),
+                help: match is_worker {
+                    true => format!(
+                        "run this on that machine: `hookwright stop {name}`; if it has died, \
+                         `hookwright resume {name}` takes the session over once that is certain, \
+                         which takes 3 minutes"
+                    ),
+                    false => format!("run this on that machine: `hookwright stop {name}`"),
+                },
             },
             SessionFailure::OfOthers { name, pid } => Message {
                 heading: format!(

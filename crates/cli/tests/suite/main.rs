@@ -92,6 +92,7 @@ mod spawn_costs;
 mod spawn_faults;
 mod status_waits;
 mod support;
+mod takeover;
 mod task_queues;
 mod tasks;
 mod tasks_of_sessions;

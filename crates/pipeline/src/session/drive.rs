@@ -21,6 +21,7 @@ use crate::folder::{
     kept_prompt,
 };
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
+use crate::orders::Order;
 use crate::plan::StageAgent;
 
 /// A finished attempt.
@@ -69,6 +70,7 @@ impl Session {
         let mut turn = self.turn.take().expect("a turn was prepared before it begins");
         let stage = &self.plan.stages[self.course.position().index()];
         let candidate = stage.agents[attempt.agent].clone();
+        self.until_turns_may_start().await?;
         if let Some(change) = attempt.change.take() {
             self.recorder.write(change).await?;
         }
@@ -97,6 +99,19 @@ impl Session {
         turn.done = Some(done);
         self.turn = Some(turn);
         Ok(Happening::Attempted { given_up, usage })
+    }
+
+    /// Waits while the store gets no sign of life from this process.
+    async fn until_turns_may_start(&self) -> Result<(), Halt> {
+        let given = self.orders.current();
+        if given.order < Order::StartNoTurn {
+            return Ok(());
+        }
+        self.recorder.show_note(format!("no turn starts for now: {}", given.why));
+        tokio::select! {
+            () = self.orders.turns_may_start() => Ok(()),
+            () = self.interrupt.token().cancelled() => Err(self.interrupted()),
+        }
     }
 
     /// Records that the agent of the last attempt could not work.

@@ -30,6 +30,7 @@ use crate::folder::SessionFolder;
 use crate::history::History;
 use crate::journal::SessionJournal;
 use crate::lineage::Lineage;
+use crate::orders::Orders;
 use crate::pending_output::SharedOutput;
 use crate::plan::Plan;
 use crate::record::SessionRecord;
@@ -69,6 +70,8 @@ pub struct Around {
     pub gate: PauseGate,
     /// Keeps the work where other machines can continue it; `None` if only this one may.
     pub work: Option<Arc<WorkKeeper>>,
+    /// What the sessions of this process may still do.
+    pub orders: Orders,
 }
 
 /// Creates the port for asking people, for a session with a plan.
@@ -236,6 +239,7 @@ impl Session {
             pending,
             gate: around.gate,
             interrupt,
+            orders: around.orders,
             questions: Questions { skipped: parts.skip_gates, ended_by: None },
             task_desk: Arc::new(task_desk),
             desks: around.desks,

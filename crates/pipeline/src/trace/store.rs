@@ -13,7 +13,7 @@ use hookwright_store::limits::{ENTRIES_PER_PAGE_MAX, PAGE_BYTES_MAX, RECORDS_PER
 use hookwright_store::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
     JournalKey, Kind, LaneKey, Living, Loss, Reclaimed, Record, RecordKey, RecordPosition, Rewrite,
-    Store, StoreError,
+    Store, StoreError, Workers,
 };
 
 use super::file::{TraceFolder, TraceHalf, TraceHead};
@@ -320,6 +320,10 @@ impl Store for StoreWithTraces {
 
     fn living(&self) -> Option<Arc<dyn Living>> {
         self.behind.as_ref().and_then(|store| store.living())
+    }
+
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
+        self.behind.as_ref().and_then(|store| store.workers())
     }
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {

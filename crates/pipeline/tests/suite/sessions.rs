@@ -6,6 +6,7 @@ mod clock;
 mod desks;
 mod forgetful;
 mod journal;
+mod orders;
 mod project;
 mod prompt_blocks;
 mod recorded;

@@ -61,7 +61,7 @@ impl OpenSession {
         secrets: &Secrets,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
-        let store = absence::store_of_session()?;
+        let (store, _) = absence::store_of_session()?;
         let project = project::bound(root, &store)?;
         let found = match wanted {
             WantedSession::New => return Self::new(store, root, project, secrets, clock),

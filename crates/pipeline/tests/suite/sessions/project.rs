@@ -17,6 +17,7 @@ use hookwright_pipeline::desk::Desks;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
+use hookwright_pipeline::orders::Orders;
 use hookwright_pipeline::plan::{Plan, PlanContext};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::{
@@ -47,6 +48,7 @@ pub(super) struct Project {
     clock: Option<Arc<dyn Clock>>,
     /// Asks its session to end.
     interrupt: EndRequest,
+    orders: Orders,
 }
 
 /// Makes a keeper for the session with this folder and record.
@@ -77,7 +79,7 @@ impl Project {
         IgnoredSignals::read().catch().expect("signals can be caught");
         let (agents, store) = (AgentFactory::default(), Forgetful::default());
         let (observers, interrupt) = (Vec::new(), EndRequest::default());
-        let is_store_remote = false;
+        let (is_store_remote, orders) = (false, Orders::default());
         Self {
             root,
             _folder: None,
@@ -89,6 +91,7 @@ impl Project {
             is_store_remote,
             clock: None,
             interrupt,
+            orders,
         }
     }
 
@@ -137,6 +140,18 @@ impl Project {
     /// Requests the end of its session.
     pub(super) fn interrupt(&self) -> EndRequest {
         self.interrupt.clone()
+    }
+
+    /// What its sessions may do.
+    pub(super) fn orders(&self) -> Orders {
+        self.orders.clone()
+    }
+
+    /// From here on its sessions have new orders, and no old request to end.
+    pub(super) fn forget_orders(&mut self) {
+        self.orders = Orders::default();
+        self.interrupt = EndRequest::default();
+        self.observers.clear();
     }
 
     /// The store of its sessions.
@@ -260,6 +275,7 @@ impl Project {
             desks: self.desks.clone(),
             gate: PauseGate::default(),
             work: self.keeper.as_ref().map(|keeper| keeper(folder.clone(), &record)),
+            orders: self.orders.clone(),
         };
         let interrupt = self.interrupt.clone();
         let new = Parts::new(plan, sources, folder, fence, record);

@@ -1,0 +1,149 @@
+//! [`Pulse`]: when a worker sends a beat, whom it declares dead, and what its sessions may still do.
+//! No IO and no clock: what happened goes in, what to do comes out.
+//!
+//! Two rules keep a living worker's leases safe, and neither compares the clocks of two machines:
+//!
+//! - Another worker is dead after [`BEATS_UNTIL_DEATH`] of our own beats that arrived while its
+//!   number stayed the same. Beats are never sent in bursts, so these take at least as many
+//!   intervals. A server that does not answer, or an observer that sleeps, counts nothing.
+//! - A worker whose own beats do not arrive has no agent left after [`KILL_AFTER`] intervals since
+//!   it sent the last one that did. Others cannot have counted that far by then.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hookwright_store::{BeatReply, Fence, WatchedWorker, WorkerId};
+
+use crate::limits::{BEATS_UNTIL_DEATH, END_AFTER, KILL_AFTER, NO_TURN_AFTER};
+use crate::orders::Order;
+
+/// A time, since this machine's boot. It includes the time in which the machine slept.
+pub(super) type Moment = Duration;
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// Time has passed.
+    Nothing,
+    /// The beat that was sent then has been answered.
+    Answered { sent: Moment, reply: BeatReply },
+    /// The beat has not been answered, and may have arrived or not.
+    Failed,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PulseStep {
+    Beat,
+    /// With the number that was seen: if it has changed since, the worker lives.
+    DeclareDead(WatchedWorker),
+    /// End the sessions of these leases at once.
+    Lose(Vec<Fence>),
+    /// Give this order to all sessions.
+    Give(Order),
+    /// This worker was declared dead.
+    Die,
+}
+
+#[derive(Debug)]
+pub(super) struct Pulse {
+    interval: Duration,
+    /// When the last beat that has arrived was sent.
+    arrived: Moment,
+    /// When the next beat is sent; `None` while one is under way.
+    due: Option<Moment>,
+    /// The number of each watched worker, and our beats that arrived since it changed.
+    watched: BTreeMap<WorkerId, (u64, u32)>,
+    order: Order,
+    is_dead: bool,
+}
+
+impl Pulse {
+    /// The worker has joined by a call that was made then.
+    pub(super) fn new(interval: Duration, joined: Moment) -> Self {
+        Self {
+            interval,
+            arrived: joined,
+            due: Some(joined),
+            watched: BTreeMap::new(),
+            order: Order::Continue,
+            is_dead: false,
+        }
+    }
+
+    pub(super) fn advance(&mut self, happened: Happened, now: Moment) -> Vec<PulseStep> {
+        let mut steps = Vec::new();
+        if self.is_dead {
+            return steps;
+        }
+        match happened {
+            Happened::Nothing => {}
+            Happened::Failed => self.due = Some(now + self.interval),
+            Happened::Answered { reply, .. } if !reply.is_living => {
+                self.is_dead = true;
+                return vec![PulseStep::Die];
+            }
+            Happened::Answered { sent, reply } => {
+                self.arrived = self.arrived.max(sent);
+                self.due = Some(now + self.interval);
+                let dead = self.count(&reply.watched);
+                steps.extend(dead.into_iter().map(PulseStep::DeclareDead));
+                if !reply.lost.is_empty() {
+                    steps.push(PulseStep::Lose(reply.lost));
+                }
+            }
+        }
+        let order = self.order_at(now);
+        if order != self.order {
+            self.order = order;
+            steps.push(PulseStep::Give(order));
+        }
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            steps.push(PulseStep::Beat);
+        }
+        steps
+    }
+
+    /// How long nothing has to be done, unless something happens.
+    pub(super) fn pause(&self, now: Moment) -> Duration {
+        let limits = [NO_TURN_AFTER, END_AFTER, KILL_AFTER];
+        let orders = limits.map(|beats| self.arrived + self.interval * beats);
+        let next = orders.into_iter().chain(self.due).filter(|moment| *moment > now).min();
+        match self.due {
+            Some(due) if due <= now => Duration::ZERO,
+            _ => next.map_or(self.interval, |next| next - now),
+        }
+    }
+
+    /// Counts one beat that has arrived. Returns the workers that have been silent for too many.
+    fn count(&mut self, seen: &[WatchedWorker]) -> Vec<WatchedWorker> {
+        let before = std::mem::take(&mut self.watched);
+        let mut dead = Vec::new();
+        for worker in seen {
+            let beats = match before.get(&worker.id) {
+                Some((number, beats)) if *number == worker.number => beats + 1,
+                _ => 0,
+            };
+            self.watched.insert(worker.id, (worker.number, beats));
+            if beats >= BEATS_UNTIL_DEATH {
+                dead.push(*worker);
+            }
+        }
+        dead
+    }
+
+    fn order_at(&self, now: Moment) -> Order {
+        let silent = now.saturating_sub(self.arrived);
+        let by_time = match silent {
+            _ if silent >= self.interval * KILL_AFTER => Order::Kill,
+            _ if silent >= self.interval * END_AFTER => Order::End,
+            _ if silent >= self.interval * NO_TURN_AFTER => Order::StartNoTurn,
+            _ => Order::Continue,
+        };
+        if self.order >= Order::End { by_time.max(self.order) } else { by_time }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const BEAT: Duration = Duration::from_secs(5);
+
+fn id(number: u8) -> WorkerId {
+    format!("{number:032x}").parse().expect("32 digits")
+}
+
+/// A worker and a server that answers at once.
+struct World {
+    pulse: Pulse,
+    now: Moment,
+    others: Vec<WatchedWorker>,
+    /// When beats were sent.
+    beats: Vec<Moment>,
+    given: Vec<(Moment, Order)>,
+    dead: Vec<WatchedWorker>,
+}
+
+impl World {
+    fn new() -> Self {
+        let now = 1_000 * SECOND;
+        let others = vec![WatchedWorker { id: id(1), number: 7 }];
+        let pulse = Pulse::new(BEAT, now);
+        Self { pulse, now, others, beats: vec![], given: vec![], dead: vec![] }
+    }
+
+    /// Advances, and returns whether a beat is to be sent.
+    fn step(&mut self, happened: Happened) -> bool {
+        let mut is_sent = false;
+        for step in self.pulse.advance(happened, self.now) {
+            match step {
+                PulseStep::Beat => {
+                    self.beats.push(self.now);
+                    is_sent = true;
+                }
+                PulseStep::DeclareDead(worker) => self.dead.push(worker),
+                PulseStep::Give(order) => self.given.push((self.now, order)),
+                PulseStep::Lose(_) | PulseStep::Die => {}
+            }
+        }
+        is_sent
+    }
+
+    fn answered(&mut self, sent: Moment) -> bool {
+        let reply = BeatReply { is_living: true, lost: vec![], watched: self.others.clone() };
+        self.step(Happened::Answered { sent, reply })
+    }
+
+    /// The next beat is sent when it is due, and answered at once.
+    fn beat(&mut self) {
+        self.sent();
+        self.answered(self.now);
+    }
+
+    /// Waits until the next beat is sent.
+    fn sent(&mut self) {
+        while !self.step(Happened::Nothing) {
+            let pause = self.pulse.pause(self.now);
+            assert!(pause > Duration::ZERO, "it would not sleep");
+            self.now += pause;
+        }
+    }
+
+    /// Time passes, in seconds.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now = end.min(self.now + SECOND);
+            self.step(Happened::Nothing);
+        }
+    }
+}
+
+#[test]
+fn a_beat_is_sent_an_interval_after_the_last_reply() {
+    let mut world = World::new();
+    world.sent();
+    // The reply takes its time.
+    world.pass(3 * SECOND);
+    let replied = world.now;
+    world.answered(world.beats[0]);
+    world.sent();
+    assert_eq!(world.beats[1], replied + BEAT);
+}
+
+#[test]
+fn beats_are_not_sent_in_bursts_after_sleep_or_a_stalled_server() {
+    let mut world = World::new();
+    world.beat();
+    // The machine sleeps when a beat is due.
+    world.now += 20 * BEAT;
+    world.beat();
+    let woken = world.now;
+    world.sent();
+    assert_eq!(world.beats[2], woken + BEAT);
+    // The server does not answer for a while.
+    world.pass(5 * BEAT);
+    assert_eq!(world.beats.len(), 3, "one is under way");
+    let replied = world.now;
+    world.answered(world.beats[2]);
+    world.sent();
+    assert_eq!(world.beats[3], replied + BEAT);
+    // It cannot be reached at all.
+    let failed = world.now;
+    world.step(Happened::Failed);
+    world.sent();
+    assert_eq!(world.beats[4], failed + BEAT);
+}
+
+#[test]
+fn a_worker_is_dead_after_36_of_our_beats_without_one_of_its_own() {
+    let mut world = World::new();
+    let began = world.now;
+    for _ in 0..36 {
+        world.beat();
+        assert_eq!(world.dead, []);
+    }
+    world.beat();
+    assert_eq!(world.dead, [WatchedWorker { id: id(1), number: 7 }]);
+    assert!(world.now - began >= 36 * BEAT);
+    // The declaration did not arrive, or was too late: it is made again with the next beat.
+    world.beat();
+    assert_eq!(world.dead.len(), 2);
+    world.others[0].number = 8;
+    world.beat();
+    assert_eq!(world.dead.len(), 2);
+}
+
+#[test]
+fn only_beats_that_arrived_are_counted() {
+    let mut world = World::new();
+    world.beat();
+    for _ in 0..100 {
+        world.sent();
+        world.now += SECOND;
+        world.step(Happened::Failed);
+    }
+    for _ in 0..35 {
+        world.beat();
+        assert_eq!(world.dead, []);
+    }
+    world.beat();
+    assert_eq!(world.dead.len(), 1);
+}
+
+#[test]
+fn a_change_of_the_number_starts_the_count_again() {
+    let mut world = World::new();
+    for _ in 0..30 {
+        world.beat();
+    }
+    // Also to a lower one: a server that crashed may have forgotten a beat.
+    world.others[0].number = 6;
+    for _ in 0..36 {
+        world.beat();
+        assert_eq!(world.dead, []);
+    }
+    world.beat();
+    assert_eq!(world.dead.len(), 1);
+}
+
+#[test]
+fn a_worker_that_was_not_seen_for_a_while_is_counted_from_anew() {
+    let mut world = World::new();
+    for _ in 0..30 {
+        world.beat();
+    }
+    // Others have joined between us and it.
+    let others = std::mem::take(&mut world.others);
+    world.beat();
+    world.others = others;
+    for _ in 0..36 {
+        world.beat();
+        assert_eq!(world.dead, []);
+    }
+    world.beat();
+    assert_eq!(world.dead.len(), 1);
+}
+
+#[test]
+fn a_watcher_that_sleeps_counts_one_beat() {
+    let mut world = World::new();
+    for _ in 0..20 {
+        world.beat();
+    }
+    world.now += 1_000 * BEAT;
+    world.beat();
+    assert_eq!(world.dead, []);
+}
+
+#[test]
+fn orders_follow_the_time_since_the_sending_of_the_last_beat_that_arrived() {
+    let mut world = World::new();
+    world.beat();
+    world.sent();
+    let sent = world.now;
+    world.now += 3 * SECOND;
+    world.answered(sent);
+    world.sent();
+    world.step(Happened::Failed);
+    world.pass(40 * BEAT);
+    let expected = [
+        (sent + 12 * BEAT, Order::StartNoTurn),
+        (sent + 28 * BEAT, Order::End),
+        (sent + 32 * BEAT, Order::Kill),
+    ];
+    assert_eq!(world.given, expected);
+}
+
+#[test]
+fn a_machine_that_slept_too_long_kills_before_it_beats() {
+    let mut world = World::new();
+    world.beat();
+    world.now += 40 * BEAT;
+    let steps = world.pulse.advance(Happened::Nothing, world.now);
+    assert_eq!(steps, [PulseStep::Give(Order::Kill), PulseStep::Beat]);
+}
+
+#[test]
+fn a_beat_that_arrives_lets_turns_start_again_but_an_end_is_final() {
+    let mut world = World::new();
+    world.beat();
+    world.sent();
+    world.pass(15 * BEAT);
+    world.answered(world.now - SECOND);
+    world.pass(SECOND);
+    let orders = |world: &World| world.given.iter().map(|(_, order)| *order).collect::<Vec<_>>();
+    assert_eq!(orders(&world), [Order::StartNoTurn, Order::Continue]);
+    world.sent();
+    world.pass(29 * BEAT);
+    world.answered(world.now);
+    for _ in 0..10 {
+        world.beat();
+    }
+    assert_eq!(orders(&world)[2..], [Order::StartNoTurn, Order::End]);
+    assert_eq!(world.pulse.order, Order::End);
+}
+
+/// Whatever both clocks show: the agents of a worker that is cut off have ended before another
+/// worker declares it dead.
+#[test]
+fn no_agent_is_left_when_a_worker_is_declared_dead() {
+    // The last beat that arrives is seen at once by a watcher whose beats are answered at once.
+    let mut watcher = World::new();
+    let mut cut_off = World::new();
+    cut_off.beat();
+    let (mut at, sent) = (watcher.now, cut_off.now);
+    while watcher.dead.is_empty() {
+        watcher.beat();
+        at = watcher.now;
+    }
+    cut_off.sent();
+    cut_off.pass(40 * BEAT);
+    let killed = cut_off.given.iter().find(|(_, order)| *order == Order::Kill).expect("given").0;
+    assert!(at - Duration::from_secs(1_000) > killed - sent, "{at:?} {killed:?}");
+    assert!(at - sent >= 36 * BEAT && killed - sent == 32 * BEAT);
+}
+
+#[test]
+fn lost_leases_are_told_and_a_dead_worker_does_nothing_more() {
+    let mut world = World::new();
+    world.sent();
+    let lost = vec![Fence { lease: "run".into(), token: 1 }];
+    let reply = BeatReply { is_living: true, lost: lost.clone(), watched: vec![] };
+    let answered = Happened::Answered { sent: world.now, reply: reply.clone() };
+    assert_eq!(world.pulse.advance(answered, world.now), [PulseStep::Lose(lost)]);
+    world.sent();
+    let reply = BeatReply { is_living: false, ..reply };
+    let answered = Happened::Answered { sent: world.now, reply };
+    assert_eq!(world.pulse.advance(answered, world.now), [PulseStep::Die]);
+    world.now += 100 * BEAT;
+    assert_eq!(world.pulse.advance(Happened::Nothing, world.now), []);
+}

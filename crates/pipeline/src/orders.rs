@@ -1,0 +1,122 @@
+//! [`Orders`]: what a session may do while its process loses touch with the store, or is asked to
+//! give the session back. The `heart` gives them, or a worker to its session processes; the session
+//! obeys them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// What a session has to do. Each order includes those before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// Continue.
+    #[default]
+    Continue,
+    /// Start no turn of an agent. Taken back if the store is reached again.
+    StartNoTurn,
+    /// End the agents, in order, and then this run of the session. It is left as cut off, so that
+    /// another process can continue it. Final.
+    End,
+    /// Kill the agents at once. No hook runs any more. Final.
+    Kill,
+}
+
+/// An order with its reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GivenOrder {
+    /// The order.
+    pub order: Order,
+    /// Why it was given, in words.
+    pub why: String,
+}
+
+/// The orders for the sessions of one process. Clones share them.
+#[derive(Clone, Default)]
+pub struct Orders {
+    given: Arc<watch::Sender<GivenOrder>>,
+    listener: Option<Arc<dyn Fn(&GivenOrder) + Send + Sync>>,
+}
+
+impl Orders {
+    /// Orders of which every change is also told to this listener, on the giver's thread.
+    pub fn telling(listener: impl Fn(&GivenOrder) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Arc::new(listener)), ..Self::default() }
+    }
+
+    /// Gives an order. One that is final is not taken back.
+    pub fn give(&self, order: Order, why: &str) {
+        let mut changed = None;
+        self.given.send_if_modified(|given| {
+            if given.order == order || given.order >= Order::End && order < given.order {
+                return false;
+            }
+            *given = GivenOrder { order, why: why.to_owned() };
+            changed = Some(given.clone());
+            true
+        });
+        if let Some((listener, given)) = self.listener.as_ref().zip(changed) {
+            listener(&given);
+        }
+    }
+
+    /// The last order.
+    pub fn current(&self) -> GivenOrder {
+        self.given.borrow().clone()
+    }
+
+    /// Waits until this order, or a stronger one, is given.
+    pub async fn reached(&self, order: Order) -> GivenOrder {
+        self.until(|given| given.order >= order).await
+    }
+
+    /// Waits until turns of agents may start.
+    pub(crate) async fn turns_may_start(&self) {
+        self.until(|given| given.order < Order::StartNoTurn).await;
+    }
+
+    async fn until(&self, holds: impl Fn(&GivenOrder) -> bool) -> GivenOrder {
+        let mut watched = self.given.subscribe();
+        // `self` holds the sender, so it cannot go away.
+        let given = watched.wait_for(|given| holds(given)).await.ok().map(|given| given.clone());
+        match given {
+            Some(given) => given,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for Orders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Orders({:?})", self.current())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn a_final_order_is_not_taken_back_and_each_change_is_told_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let telling = Arc::clone(&told);
+        let orders = Orders::telling(move |given| telling.lock().unwrap().push(given.order));
+        for order in [
+            Order::StartNoTurn,
+            Order::StartNoTurn,
+            Order::Continue,
+            Order::End,
+            Order::Continue,
+            Order::StartNoTurn,
+            Order::Kill,
+            Order::End,
+        ] {
+            orders.give(order, "a reason");
+        }
+        let expected = [Order::StartNoTurn, Order::Continue, Order::End, Order::Kill];
+        assert_eq!(*told.lock().unwrap(), expected);
+        assert_eq!(orders.current().order, Order::Kill);
+    }
+}
