@@ -127,7 +127,8 @@ impl Machine {
         self.set("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     }
 
-    /// A program on the machine, in its checkout. `hookwright` is the lab's program.
+    /// A program on the machine, in its checkout. `hookwright` is the lab's program, which is also
+    /// in the `PATH`.
     #[must_use]
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = self.running().enter();
@@ -138,7 +139,9 @@ impl Machine {
             "hookwright" => command.arg(&self.program),
             other => command.arg(other),
         };
-        command.args(arguments).env_clear().env("HOME", self.home()).env("PATH", path());
+        let ours = self.program.parent().expect("a folder").display();
+        command.env_clear().env("PATH", format!("{ours}:{}", path()));
+        command.args(arguments).env("HOME", self.home());
         command.stdin(Stdio::null());
         command
     }
@@ -149,13 +152,10 @@ impl Machine {
         self.command("hookwright", arguments).output().expect("`nsenter` is there")
     }
 
-    /// Runs a line of a shell and waits for its end. `hookwright` is in its `PATH`.
+    /// Runs a line of a shell and waits for its end.
     #[must_use]
     pub fn shell(&self, line: &str) -> Output {
-        let folder = self.program.parent().expect("a folder").display();
-        let mut command = self.command("bash", &["-c", line]);
-        command.env("PATH", format!("{folder}:{}", path()));
-        command.output().expect("`nsenter` is there")
+        self.command("bash", &["-c", line]).output().expect("`nsenter` is there")
     }
 
     /// Starts `hookwright`.

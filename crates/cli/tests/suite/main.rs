@@ -101,6 +101,7 @@ mod tour;
 mod traces;
 mod trust;
 mod unfired_hooks;
+mod unusable_stores;
 mod usage;
 mod wanted;
 mod webhooks;

@@ -407,7 +407,8 @@ fn a_claim_reads_a_page_of_a_long_lane() {
     let read = cluster.sql(
         &database,
         "SELECT r.found_name FROM hookwright.projects AS p, hookwright.first_ready( \
-         'session', p.id, 'open/', NULL, 'done', '{}', '{}', 'task/', -9223372036854775808, 0, 10 \
+         'session', p.id, 'open/', NULL, 'done', '{}', '{}', 'task/', -9223372036854775808, 0, 10, \
+         true \
          ) AS r; SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) \
          FROM pg_stat_xact_user_tables WHERE relid = 'hookwright.records'::regclass",
     );

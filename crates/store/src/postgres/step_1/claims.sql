@@ -24,11 +24,12 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The first ready record of a lane behind a place; moves waiting ones aside, up to `moves_max`.
+-- The first ready record of a lane behind a place; moves waiting ones aside, up to `moves_max`. If
+-- it is to be locked, those that other transactions have locked are passed over.
 CREATE FUNCTION hookwright.first_ready(
     record_kind text, project_id bigint, from_lane bytea, aside bytea, done bytea, offers bytea[],
     skip bytea[], lease_prefix bytea, after_rank bigint, after_id bigint, moves_max bigint,
-    OUT found_name bytea, OUT found_rank bigint, OUT found_id bigint, OUT moved bigint
+    is_locked boolean, OUT found_name bytea, OUT found_rank bigint, OUT found_id bigint, OUT moved bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     candidate record;
@@ -59,6 +60,12 @@ BEGIN
             IF candidate.waits_for <> '{}' THEN
                 other := hookwright.first_unfinished(
                     record_kind, project_id, candidate.waits_for, done, aside IS NOT NULL);
+            END IF;
+            IF other IS NULL AND is_locked THEN
+                PERFORM FROM hookwright.records AS r WHERE r.kind = record_kind
+                    AND r.project = project_id AND r.name = candidate.name AND r.lane = from_lane
+                    FOR UPDATE SKIP LOCKED;
+                CONTINUE WHEN NOT FOUND;
             END IF;
             IF other IS NULL THEN
                 found_name := candidate.name;
@@ -104,6 +111,8 @@ DECLARE
     ids bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(lanes)]);
     found_one record;
     best integer;
+    -- Of several lanes one has the record to take, and the first of the others stay for others.
+    is_only_lane boolean := cardinality(lanes) = 1;
     moves_left bigint := moves_max;
     known_texts bytea[];
 BEGIN
@@ -132,7 +141,7 @@ BEGIN
             AND NOT hookwright.lease_is(lane_leases[place], lane_tokens[place]);
         SELECT * INTO found_one FROM hookwright.first_ready(
             record_kind, project_id, lanes[place], asides[place], done, offers, skip,
-            lease_prefix, -9223372036854775808, 0, moves_left);
+            lease_prefix, -9223372036854775808, 0, moves_left, is_only_lane);
         moves_left := moves_left - found_one.moved;
         names[place] := found_one.found_name;
         ranks[place] := found_one.found_rank;
@@ -171,7 +180,7 @@ BEGIN
         END IF;
         SELECT * INTO found_one FROM hookwright.first_ready(
             record_kind, project_id, lanes[best], asides[best], done, offers, skip,
-            lease_prefix, ranks[best], ids[best], moves_left);
+            lease_prefix, ranks[best], ids[best], moves_left, is_only_lane);
         moves_left := moves_left - found_one.moved;
         names[best] := found_one.found_name;
         ranks[best] := found_one.found_rank;
