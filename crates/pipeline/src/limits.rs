@@ -272,6 +272,9 @@ pub const TREE_AWAY_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest of these pauses.
 pub const TREE_AWAY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
+/// How long keeping a work tree may take before the session says that it waits.
+pub const TREE_SLOW: Duration = Duration::from_secs(30);
+
 /// How long git may continue to keep a work tree when the session is interrupted. Sending what one
 /// hook has changed takes seconds.
 pub const TREE_INTERRUPT_GRACE: Duration = Duration::from_secs(30);

@@ -19,10 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::folder::SessionFolder;
 use crate::limits::{
-    TREE_AWAY_MAX, TREE_AWAY_PAUSE_MAX, TREE_AWAY_PAUSE_MIN, TREE_INTERRUPT_GRACE,
+    TREE_AWAY_MAX, TREE_AWAY_PAUSE_MAX, TREE_AWAY_PAUSE_MIN, TREE_INTERRUPT_GRACE, TREE_SLOW,
 };
 use crate::record::SessionRecord;
 use crate::session_files::{FileChanges, FilesError, SessionFiles};
+use crate::store_calls::StoreCalls;
 use crate::trees::{KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees};
 
 /// Keeps the work tree and the files of one session.
@@ -141,18 +142,18 @@ impl WorkKeeper {
     /// Restores the last tree, and the files. Returns the tree, if one was stored.
     pub(crate) async fn restore(
         &self,
-        store: Arc<dyn Store>,
+        calls: &StoreCalls,
         interrupt: &CancellationToken,
         show: &(dyn Fn(String) + Sync),
     ) -> Result<Option<TreeId>, KeepError> {
         let mut stored = self.stored.lock().await;
-        let (key, reading) = (self.key.clone(), Arc::clone(&store));
-        let tree = off_thread(move || read_tree(&*reading, &key)).await??;
+        let key = self.key.clone();
+        let tree = calls.call(move |store| read_tree(store, &key)).await?;
         let Some(tree) = tree else { return Ok(None) };
         let restored = patiently(|| self.trees.restore(&tree), interrupt, show).await;
         restored.map_err(|error| self.fail(error))?;
         let mut files = lock(&self.files).clone();
-        let files = off_thread(move || files.restore(&*store).map(|_| files)).await?;
+        let files = calls.call(move |store| files.restore(store).map(|_| files)).await;
         *lock(&self.files) = files.map_err(|error| {
             self.fail(match error {
                 FilesError::Store(error) => KeepError::Store(error),
@@ -236,7 +237,7 @@ async fn patiently<'a, T>(
     loop {
         let called = tokio::select! {
             biased;
-            called = call() => called,
+            called = told_if_slow(call(), show) => called,
             () = moment_after(interrupt) => return Err(KeepError::Interrupted(TreeError::TookTooLong {
                 doing: "reach the git remote",
                 after: TREE_INTERRUPT_GRACE,
@@ -267,19 +268,96 @@ async fn patiently<'a, T>(
     }
 }
 
+/// Says so if a call takes long: a remote that is away may leave it without an answer.
+async fn told_if_slow<T>(
+    call: TreeFuture<'_, T>,
+    show: &(dyn Fn(String) + Sync),
+) -> Result<T, TreeError> {
+    let mut call = call;
+    match tokio::time::timeout(TREE_SLOW, &mut call).await {
+        Ok(done) => done,
+        Err(_) => {
+            show("still waiting for git to keep or restore the work tree".to_owned());
+            call.await
+        }
+    }
+}
+
 async fn moment_after(interrupt: &CancellationToken) {
     interrupt.cancelled().await;
     tokio::time::sleep(TREE_INTERRUPT_GRACE).await;
 }
 
-/// A store may be away for minutes.
-async fn off_thread<T: Send + 'static>(
-    call: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, KeepError> {
-    let called = tokio::task::spawn_blocking(call).await;
-    called.map_err(|error| KeepError::Files { cause: error.to_string() })
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// A remote that never answers, after this many seconds each time.
+    struct Away(u64);
+
+    impl Trees for Away {
+        fn keep(&self) -> TreeFuture<'_, KeptTree> {
+            let (remote, said) = ("r".to_owned(), "down".to_owned());
+            Box::pin(async move {
+                tokio::time::sleep(std::time::Duration::from_secs(self.0)).await;
+                Err(TreeError::Unreachable { remote, said })
+            })
+        }
+
+        fn restore<'a>(&'a self, _: &'a TreeId) -> TreeFuture<'a, ()> {
+            unreachable!("nothing is restored")
+        }
+
+        fn publish(&self) -> TreeFuture<'_, String> {
+            unreachable!("nothing is published")
+        }
+    }
+
+    async fn keep(
+        away: u64,
+        interrupt: &CancellationToken,
+    ) -> (Result<(), KeepError>, Vec<String>) {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = SessionFolder::new(root.path(), "s".parse().expect("a name"));
+        let keeper = WorkKeeper::new(Arc::new(Away(away)), folder, &SessionRecord::default());
+        let notes = Mutex::new(Vec::new());
+        let show = |note: String| lock(&notes).push(note);
+        let kept = keeper.keep(&Secrets::default(), interrupt, &show).await.map(drop);
+        assert_eq!(keeper.failure(), kept.clone().err());
+        // Nothing more is tried.
+        let again = keeper.keep(&Secrets::default(), interrupt, &show).await.map(drop);
+        assert_eq!(again, kept);
+        (kept, notes.into_inner().expect("no panic"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_remote_that_stays_away_is_given_up_after_the_limit_and_told_once() {
+        let began = Instant::now();
+        let (kept, notes) = keep(0, &CancellationToken::new()).await;
+        assert!(matches!(kept, Err(KeepError::Tree(TreeError::Unreachable { .. }))), "{kept:?}");
+        assert!((TREE_AWAY_MAX..TREE_AWAY_MAX * 2).contains(&began.elapsed()));
+        let note = "the git remote `r` is unreachable: down; trying again for up to 15 minutes";
+        assert_eq!(notes, [note]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_an_answer_is_told_and_an_interrupt_gives_it_a_moment() {
+        let interrupt = CancellationToken::new();
+        let later = interrupt.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(TREE_SLOW * 2).await;
+            later.cancel();
+        });
+        let began = Instant::now();
+        let (kept, notes) = keep(1_000_000, &interrupt).await;
+        assert!(matches!(kept, Err(KeepError::Interrupted(_))), "{kept:?}");
+        assert_eq!(began.elapsed(), TREE_SLOW * 2 + TREE_INTERRUPT_GRACE);
+        assert_eq!(notes, ["still waiting for git to keep or restore the work tree"]);
+    }
 }

@@ -104,8 +104,8 @@ impl Session {
             return Ok(());
         };
         let show = |note: String| self.recorder.show_note(note);
-        let store = Arc::clone(self.recorder.journal.calls().store());
-        let restored = carried.keeper.restore(store, &carried.interrupt, &show).await;
+        let calls = self.recorder.journal.calls();
+        let restored = carried.keeper.restore(calls, &carried.interrupt, &show).await;
         if let Some(tree) = restored? {
             self.recorder.show_note(format!("restored the work tree {tree}"));
         }

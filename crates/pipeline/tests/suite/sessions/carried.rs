@@ -92,15 +92,27 @@ fn keep(project: &mut Project, trees: &Arc<GitTrees>) {
     project.keep_work(move |folder, record| WorkKeeper::new(trees.clone(), folder, record));
 }
 
+/// The entries of a commit and its records.
+type Seen = (Vec<String>, Vec<String>);
+
 fn kinds(journal: &[Value]) -> Vec<&str> {
     journal.iter().map(|entry| entry["kind"].as_str().unwrap_or_default()).collect()
 }
 
 #[tokio::test]
 async fn a_session_whose_machine_died_in_a_turn_continues_elsewhere_with_its_tree_and_files() {
+    continues_elsewhere(|project| project).await;
+}
+
+#[tokio::test]
+async fn it_continues_from_a_store_that_must_not_be_called_on_its_thread_too() {
+    continues_elsewhere(Project::with_remote_store).await;
+}
+
+async fn continues_elsewhere(stored: impl Fn(Project) -> Project) {
     let world = World::new(&[("loop.yaml", LOOP)]).await;
     let one = world.machine("one", 7, None).await;
-    let mut project = world.project();
+    let mut project = stored(world.project());
     keep(&mut project, &one);
     // The second turn never ends: its work is sent, but its end is not recorded.
     project.store().refuse("turn_ended", 1);
@@ -139,7 +151,7 @@ async fn the_end_its_tree_and_its_files_are_one_commit_and_an_unchanged_tree_is_
     let trees = world.machine("one", 7, None).await;
     let mut project = world.project();
     keep(&mut project, &trees);
-    let commits: Arc<Mutex<Vec<(Vec<String>, Vec<String>)>>> = Arc::default();
+    let commits: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let seen = Arc::clone(&commits);
     project.store().record(move |commit| {
         let entries = commit.append.iter().flat_map(|append| append.entries).map(|entry| {
