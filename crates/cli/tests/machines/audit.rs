@@ -23,6 +23,7 @@ pub(crate) enum Violation {
     RunWithoutRecord,
     ProcessLeft,
     DeclaredDead,
+    NotFenced,
     WorkLost,
     NotFinished,
     WrongAnswer,
@@ -36,6 +37,10 @@ pub(crate) struct Audit {
     pub(crate) faults: BTreeMap<&'static str, u64>,
     pub(crate) sessions: u64,
     pub(crate) entries: u64,
+    /// The longest time after which a fenced session had no process any more.
+    pub(crate) slowest_fence: Duration,
+    /// Figures to print.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Audit {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_events::{RunEvent, TaskState};
 use hookwright_machine_lab::{Lab, Machine, MachineIdentity, MachineProcess};
@@ -35,6 +36,16 @@ pub(crate) struct RunningSession {
 impl Fleet {
     /// A server, and machines of these names. `program` is hookwright.
     pub(crate) fn new(program: &Path, names: &[&str]) -> Self {
+        Self::prepared(program, names, &["store", "init"])
+    }
+
+    /// The same with another pause between two signs of life.
+    pub(crate) fn with_beat(program: &Path, names: &[&str], beat: Duration) -> Self {
+        let beat = format!("{}ms", beat.as_millis());
+        Self::prepared(program, names, &["store", "init", "--beat", &beat])
+    }
+
+    fn prepared(program: &Path, names: &[&str], prepare: &[&str]) -> Self {
         let lab = Lab::new(program, FILES);
         let shared = lab.shared_folder();
         fs::write(shared.join("log"), "").expect("a file");
@@ -45,7 +56,7 @@ impl Fleet {
         for name in names {
             fleet.add(name, MachineIdentity::of_host(name));
         }
-        let prepared = fleet.machines[0].hookwright(&["store", "init"]);
+        let prepared = fleet.machines[0].hookwright(prepare);
         assert!(prepared.status.success(), "{prepared:?}");
         fleet
     }
@@ -87,10 +98,25 @@ impl Fleet {
 
     /// Starts a session; what it prints goes into a new file.
     pub(crate) fn start(&self, machine: usize, name: &str, arguments: &[&str]) -> RunningSession {
+        self.start_to_die(machine, name, arguments, None)
+    }
+
+    /// The same; its process kills itself at the point with this number. Needs the feature
+    /// `faults`.
+    pub(crate) fn start_to_die(
+        &self,
+        machine: usize,
+        name: &str,
+        arguments: &[&str],
+        point: Option<u64>,
+    ) -> RunningSession {
         let shared = self.lab.shared_folder();
         let number = fs::read_dir(&shared).expect("a folder").count();
         let output = shared.join(format!("out-{number}-{name}"));
         let mut command = self.machines[machine].command("hookwright", arguments);
+        if let Some(point) = point {
+            command.env("HOOKWRIGHT_DIE_AT", point.to_string());
+        }
         command.stdout(File::create(&output).expect("a file"));
         command.stderr(File::create(output.with_extension("errors")).expect("a file"));
         let process = self.machines[machine].spawn(command);
@@ -210,6 +236,21 @@ hooks:
     - {id: before, await: true, command: '. "$SHARED/note" hook before; finish'}
   iteration:complete:
     - {id: check, await: true, command: '. "$SHARED/note" hook check; echo "$ITERATION" >> checked; finish'}
+    - {id: behind, await: false, command: '. "$SHARED/note" hook behind; sleep 0.05; finish'}
+"#,
+    ),
+    (
+        "short.yaml",
+        r#"
+name: short
+prompt: Work.
+termination: {type: fixed, iterations: 2}
+agent: {type: command, command: bash ./agent}
+hooks:
+  iteration:start:
+    - {id: before, await: true, command: '. "$SHARED/note" hook before; finish'}
+  iteration:complete:
+    - {id: check, await: true, command: '. "$SHARED/note" hook check; finish'}
     - {id: behind, await: false, command: '. "$SHARED/note" hook behind; sleep 0.05; finish'}
 "#,
     ),

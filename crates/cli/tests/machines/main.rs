@@ -7,6 +7,8 @@
 //! | `away` | the server is away for two minutes, and for ten |
 //! | `deliveries` | requests are lost, answers are swallowed, and statements arrive late |
 //! | `standstill` | a session, a machine, a network and the server are stopped, and continue |
+//! | `takeover` | machines die at numbered points of a session, which the other one continues |
+//! | `fenced` | holders stand still until they have an heir, and go on |
 //! | `identities` | machines have equal names, equal ids, and wrong clocks |
 //! | `databases` | a read-only server, another schema version, a pooler that restarts |
 //!
@@ -20,15 +22,17 @@ mod databases;
 mod deliveries;
 #[path = "../faults/essence.rs"]
 mod essence;
+mod fenced;
 mod fleet;
 mod identities;
 mod random;
 mod server;
 mod standstill;
+mod takeover;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use audit::{Audit, Violation};
 
@@ -42,6 +46,8 @@ pub(crate) struct Task<'a> {
     pub(crate) program: &'a Path,
     pub(crate) kills: u64,
     pub(crate) seed: u64,
+    /// How much later than promised something may happen, on a busy machine.
+    pub(crate) slack: Duration,
 }
 
 /// A part's name, and what it does.
@@ -52,6 +58,8 @@ const PARTS: &[Part] = &[
     ("away", server::away),
     ("deliveries", deliveries::late_and_lost),
     ("standstill", standstill::stopped),
+    ("takeover", takeover::machines_killed),
+    ("fenced", fenced::stopped_until_dead),
     ("identities", identities::mistaken),
     ("databases", databases::unusable),
 ];
@@ -74,15 +82,16 @@ fn main() -> ExitCode {
         eprintln!("usage: machines [--kills N] [--seed S] [--binary PATH] [--only {names}]");
         return ExitCode::FAILURE;
     };
+    let slack = Duration::ZERO;
     let program = PathBuf::from(text("--binary").unwrap_or(BINARY));
     let mut all = Audit::default();
     for (name, part) in parts {
         println!("\n{name}, seed {seed}");
         let began = Instant::now();
-        let audit = part(&Task { program: &program, kills, seed });
+        let audit = part(&Task { program: &program, kills, seed, slack });
         print(&audit);
         println!("time {:.0?}", began.elapsed());
-        add(&mut all, audit);
+        all.add(audit);
     }
     println!("\nall parts");
     print(&all);
@@ -97,19 +106,11 @@ const WORDS: &[(Violation, &str)] = &[
     (Violation::RunWithoutRecord, "runs that were not recorded before they began"),
     (Violation::ProcessLeft, "processes left"),
     (Violation::DeclaredDead, "living machines whose session was taken"),
+    (Violation::NotFenced, "sessions or agents that went on behind their heir"),
     (Violation::WorkLost, "pieces of work lost"),
     (Violation::NotFinished, "sessions that did not come to their end"),
     (Violation::WrongAnswer, "refusals that did not say what was wrong"),
 ];
-
-fn add(sum: &mut Audit, audit: Audit) {
-    sum.found.extend(audit.found);
-    for (fault, times) in audit.faults {
-        *sum.faults.entry(fault).or_default() += times;
-    }
-    sum.sessions += audit.sessions;
-    sum.entries += audit.entries;
-}
 
 fn print(audit: &Audit) {
     for (violation, what) in &audit.found {
@@ -117,6 +118,9 @@ fn print(audit: &Audit) {
     }
     for (fault, times) in &audit.faults {
         println!("{times:6} {fault}");
+    }
+    for note in &audit.notes {
+        println!("       {note}");
     }
     println!("{:6} sessions", audit.sessions);
     println!("{:6} journal entries", audit.entries);

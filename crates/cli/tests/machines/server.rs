@@ -54,9 +54,20 @@ pub(crate) fn away(task: &Task<'_>) -> Audit {
         sleep(away);
         fleet.cluster.start_again();
         audit.made("absences of the server");
+        let running = running.into_iter().map(|session| resumed(&fleet, session, &mut audit));
+        let running = running.collect();
         finish(&fleet, running, &mut audit);
     }
     audit
+}
+
+/// A session that was cut off because the server was away for longer than it waits is resumed.
+fn resumed(fleet: &Fleet, mut session: RunningSession, audit: &mut Audit) -> RunningSession {
+    if session.process.wait().success() {
+        return session;
+    }
+    audit.made("sessions that did not wait so long and were resumed");
+    fleet.resume(session.machine, &session.name)
 }
 
 /// Starts sessions on all machines in turn, and waits until the first agent works.

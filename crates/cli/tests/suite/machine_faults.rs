@@ -6,6 +6,8 @@ mod audit;
 mod databases;
 #[path = "../machines/deliveries.rs"]
 mod deliveries;
+#[path = "../machines/fenced.rs"]
+mod fenced;
 #[path = "../machines/fleet.rs"]
 mod fleet;
 #[path = "../machines/random.rs"]
@@ -17,24 +19,29 @@ mod server;
 mod standstill;
 
 use std::path::Path;
+use std::time::Duration;
 
 use hookwright_events::RunEvent;
 
 use self::audit::{Audit, Violation};
 use crate::faults::essence;
 
+/// How late a busy machine may be.
+const SLACK: Duration = Duration::from_secs(8);
+
 /// What a part is given.
 struct Task<'a> {
     program: &'a Path,
     kills: u64,
     seed: u64,
+    slack: Duration,
 }
 
 /// Runs a part with this number of faults; nothing that must not be is found.
 fn holds(part: fn(&Task<'_>) -> Audit, kills: u64) {
     let program = Path::new(env!("CARGO_BIN_EXE_hookwright"));
-    let audit = part(&Task { program, kills, seed: 1 });
-    assert_eq!(audit.found, []);
+    let audit = part(&Task { program, kills, seed: 1, slack: SLACK });
+    assert_eq!(audit.found, [], "{:?}", audit.notes);
     assert!(audit.faults.values().sum::<u64>() >= kills, "{:?}", audit.faults);
     assert!(audit.entries > 0, "nothing was looked at");
 }
@@ -52,6 +59,11 @@ fn nothing_is_lost_or_done_twice_when_messages_are_lost_or_arrive_late() {
 #[test]
 fn nothing_is_taken_from_what_stands_still_and_goes_on() {
     holds(standstill::stopped, 4);
+}
+
+#[test]
+fn what_stands_still_until_it_has_an_heir_is_fenced_and_loses_its_agent_at_once() {
+    holds(fenced::stopped_until_dead, 2);
 }
 
 #[test]

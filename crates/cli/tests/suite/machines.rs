@@ -25,12 +25,18 @@ hooks: {session:start: [{id: gate, type: webhook, await: true, body: {text: 'Go 
 struct Shop {
     lab: Lab,
     database: String,
+    beat: &'static str,
     /// The ways to the database. They last as long as the machines.
     relays: Vec<Relay>,
 }
 
 impl Shop {
     fn new() -> Self {
+        Self::with_beat("5s")
+    }
+
+    /// Machines that declare each other dead after 36 of these.
+    fn with_beat(beat: &'static str) -> Self {
         let lab = Lab::new(
             env!("CARGO_BIN_EXE_hookwright"),
             &[
@@ -41,7 +47,7 @@ impl Shop {
             ],
         );
         let database = Cluster::shared().create_database("template1");
-        Self { lab, database, relays: Vec::new() }
+        Self { lab, database, beat, relays: Vec::new() }
     }
 
     /// A machine that uses the database. The first one prepares it.
@@ -56,7 +62,7 @@ impl Shop {
         machine.use_store(&relay.address(&self.database));
         if self.relays.is_empty() {
             assert_eq!(
-                said(&machine.hookwright(&["store", "init"])),
+                said(&machine.hookwright(&["store", "init", "--beat", self.beat])),
                 "the store is initialised (version 1)\n"
             );
         }
@@ -139,17 +145,44 @@ fn a_session_runs_on_one_machine_at_a_time_and_is_resumed_on_another_one() {
 }
 
 #[test]
+fn a_session_of_a_machine_that_died_continues_on_another_one() {
+    let mut shop = Shop::with_beat("50ms");
+    let (mut a, b) = (shop.machine("a"), shop.machine("b"));
+    let _session = a.start_hookwright(&["run", "loop.yaml", "--session", "s"]);
+    until("the second iteration", || !a.read("pid").is_empty());
+    a.kill();
+    std::fs::write(b.path("go"), "").unwrap();
+    // Refused until the machine has been silent for a few beats.
+    until("it is resumed", || b.hookwright(&["resume", "s"]).status.success());
+    assert_eq!(
+        (a.read("log").as_str(), b.read("log").as_str()),
+        ("a 1 1\na 2 1\n", "b 2 2\nb 3 1\n")
+    );
+    a.start_again();
+    assert_eq!(status(&a, "s"), "completed");
+}
+
+#[test]
 fn machines_of_one_name_are_told_apart() {
     let mut shop = Shop::new();
     let a = shop.machine("a");
-    let twin = shop.lab.machine_as("twin", hookwright_machine_lab::MachineIdentity::of_host("a"));
-    shop.connect(&twin);
+    let of_same_name = hookwright_machine_lab::MachineIdentity::of_host("a");
+    // A copy of the whole machine boots by itself.
+    let copied = hookwright_machine_lab::MachineIdentity {
+        boot_id: of_same_name.boot_id.clone(),
+        ..a.identity().clone()
+    };
+    let twin = shop.lab.machine_as("twin", of_same_name);
+    let copy = shop.lab.machine_as("copy", copied);
     let _session = a.start_hookwright(&["run", "loop.yaml", "--session", "s"]);
     until("the second iteration", || !a.read("pid").is_empty());
-    let refused = twin.hookwright(&["resume", "s"]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    assert_eq!(twin.read("log"), "");
-    assert_eq!(status(&twin, "s"), "active");
+    for other in [twin, copy] {
+        shop.connect(&other);
+        let refused = other.hookwright(&["resume", "s"]);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert_eq!(other.read("log"), "");
+        assert_eq!(status(&other, "s"), "active");
+    }
 }
 
 #[test]
