@@ -2,6 +2,7 @@
 
 mod keeping;
 mod remotes;
+mod setup;
 mod submitting;
 
 use std::ffi::{OsStr, OsString};
