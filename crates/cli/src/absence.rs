@@ -1,20 +1,41 @@
 //! What a session does while its database is away: it says so, waits longer than a command does,
 //! and stops waiting when it is interrupted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use hookwright_store::{Patience, PostgresStore, Reachability, Store, StoreLocation, limits};
+use hookwright_store::{Patience, PostgresStore, Reachability, Store, StoreLocation};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Failure;
 use crate::screen::Screen;
 use crate::state;
+use crate::store_time;
 
 /// How long a session that was interrupted still waits: enough to connect again, if the database
 /// is back at this moment.
 const INTERRUPTED_WAIT: Duration = Duration::from_secs(2);
+
+/// Where lines about the store are printed; `None` is standard error.
+static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
+
+type Speaker = Box<dyn Fn(&str) + Send>;
+
+/// While this exists, lines about the store are printed by someone else.
+pub(crate) struct Speaking(());
+
+/// Lets this print lines about the store, because it draws on the terminal.
+pub(crate) fn speak_through(speaker: Speaker) -> Speaking {
+    *lock(&SPEAKER) = Some(speaker);
+    Speaking(())
+}
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        *lock(&SPEAKER) = None;
+    }
+}
 
 /// A session's store, and how long its calls wait if it may be away.
 pub(crate) type StoreOfSession = (Arc<dyn Store>, Option<Patience>);
@@ -25,24 +46,59 @@ pub(crate) fn store_of_session() -> Result<StoreOfSession, Failure> {
     let StoreLocation::Postgres(access) = &location else { return Ok((state::store()?, None)) };
     state::make_folder(&location)?;
     let store = PostgresStore::open(access).map_err(Failure::Store)?;
-    let patience = store.patience().clone();
-    patience.set_limit(limits::SESSION_AWAY_MAX);
-    patience.listen(Box::new(tell));
+    let (patience, limit) = (store.patience().clone(), access.session_away_max);
+    patience.set_limit(limit);
+    let told = patience.clone();
+    patience.listen(Box::new(move |change| tell(change, limit, &told)));
     watch_interrupts(patience.clone());
-    Ok((Arc::new(store), Some(patience)))
+    let store: Arc<dyn Store> = Arc::new(store);
+    store_time::follow(&store);
+    Ok((store, Some(patience)))
 }
 
-fn tell(change: Reachability) {
-    Screen.talk(&match change {
-        Reachability::Away { .. } => format!(
-            "the store is unreachable; the session waits for it, at most {} minutes\n",
-            limits::SESSION_AWAY_MAX.as_secs() / 60
-        ),
+fn tell(change: Reachability, limit: Duration, patience: &Patience) {
+    say(&match change {
+        Reachability::Away { since } => {
+            let (since, most) = (time_of_day(since), in_words(limit));
+            format!(
+                "the store is unreachable since {since}; the session waits for it, at most {most}\n"
+            )
+        }
         Reachability::Back { since } => {
             let seconds = since.elapsed().unwrap_or_default().as_secs();
             format!("the store is back after {seconds} s\n")
         }
+        Reachability::GivenUp { .. } => {
+            // What the session still calls while it ends must not wait again.
+            patience.set_limit(Duration::ZERO);
+            "no longer waiting for the store; the session ends its agent and is cut off\n"
+                .to_owned()
+        }
     });
+}
+
+fn say(text: &str) {
+    match &*lock(&SPEAKER) {
+        Some(speaker) => speaker(text),
+        None => Screen.talk(text),
+    }
+}
+
+/// The local time, without the date.
+fn time_of_day(time: SystemTime) -> String {
+    let zoned = jiff::Timestamp::try_from(time).map(|it| it.to_zoned(jiff::tz::TimeZone::system()));
+    zoned.map(|time| time.strftime("%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+fn in_words(limit: Duration) -> String {
+    match limit.as_secs() {
+        seconds @ 0..60 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds / 60),
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stops waiting when this process is asked to end. It has a thread of its own, since the session's
@@ -61,7 +117,7 @@ fn watch_interrupts(patience: Patience) {
             }
             patience.set_limit(INTERRUPTED_WAIT);
             if patience.away_since().is_some() {
-                Screen.talk("interrupted: no longer waiting for the store\n");
+                say("interrupted: no longer waiting for the store\n");
             }
         }
     };

@@ -70,6 +70,7 @@ mod span;
 mod start_environment;
 mod state;
 mod store_settings;
+mod store_time;
 mod system_user;
 mod tasks;
 mod templates;

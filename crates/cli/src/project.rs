@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use hookwright_config::{ConfigFile, ProjectName, project_name};
 use hookwright_engine::hook::Layer;
-use hookwright_server::approvals::now_ms;
 use hookwright_store::{KeptProjects, NamedProject, ProjectOrigin, Store};
 
 use self::checkout::Checkout;
 use crate::config_files::PROJECT_NAMES;
 use crate::error::{Failure, ProjectFailure};
+use crate::store_time;
 
 /// A folder that claims a name.
 pub(crate) struct NamedFolder {
@@ -44,7 +44,7 @@ pub(crate) fn bound(root: &Path, store: &Arc<dyn Store>) -> Result<String, Failu
     if claimed.check(&kept)?.is_none() {
         let checkout = claimed.checkout()?;
         let origin = claimed.failing(checkout.origin())?;
-        let known = kept.bind(claimed.name.as_str(), origin, now_ms());
+        let known = kept.bind(claimed.name.as_str(), origin, store_time::now_ms());
         // Another process may have bound it first.
         claimed.check_against(&kept, &known.map_err(ProjectFailure::Kept)?)?;
     }
@@ -84,7 +84,12 @@ impl NamedFolder {
         only: bool,
     ) -> Result<NamedProject, Failure> {
         let origin = self.failing(self.checkout()?.origin())?;
-        let kept = KeptProjects::new(store).confirm(self.name.as_str(), &origin, only, now_ms());
+        let kept = KeptProjects::new(store).confirm(
+            self.name.as_str(),
+            &origin,
+            only,
+            store_time::now_ms(),
+        );
         Ok(kept.map_err(ProjectFailure::Kept)?)
     }
 
@@ -106,7 +111,7 @@ impl NamedFolder {
                 let better = self.failing(checkout.origin())?;
                 if !known.origins.contains(&better) {
                     // A store that is not writable keeps the first one.
-                    let _ = kept.confirm(self.name.as_str(), &better, false, now_ms());
+                    let _ = kept.confirm(self.name.as_str(), &better, false, store_time::now_ms());
                 }
             }
             return Ok(());

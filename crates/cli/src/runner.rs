@@ -9,7 +9,7 @@ use std::time::Duration;
 use hookwright_agents::AgentFactory;
 use hookwright_config::{ConfigFile, Fault, FaultKind};
 use hookwright_dialects::hosts::Connection;
-use hookwright_engine::ports::{EndRequest, Ports};
+use hookwright_engine::ports::{Clock, EndRequest};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent, Secrets};
 use hookwright_events::SessionStatus;
@@ -38,6 +38,7 @@ use crate::model_choice::KEYS;
 use crate::render::session::SessionScreen;
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
+use crate::store_time::StoreTime;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
 use crate::{absence, built_in_driver, project, state, tasks};
@@ -248,7 +249,7 @@ impl ProjectRunner {
         // The arguments after the program and the command.
         let arguments = std::env::args_os().skip(2);
         let args = arguments.map(|word| secrets.hide(&word.to_string_lossy()).into_owned());
-        let start_time = Ports::default().clock.now();
+        let start_time = StoreTime.now();
         let mut record = SessionRecord {
             id: session_id::generate(&start_time),
             name: name.as_str().to_owned(),
@@ -334,7 +335,7 @@ impl ProjectRunner {
             skip: switches.skip.clone(),
             without_hooks,
             observers: vec![observer],
-            clock: Ports::default().clock,
+            clock: Arc::new(StoreTime),
             waits: self.waits(&store),
             desks: Some(Arc::new(state::desks()?)),
             gate,
@@ -346,7 +347,9 @@ impl ProjectRunner {
         let plan = plan.with_max_cost(how.max_cost);
         let session = Session::new(Parts { plan, ..parts }, around);
         let journal = Arc::clone(session.journal());
+        let speaking = view.as_ref().map(|view| absence::speak_through(view.speaker()));
         let ended = drive(session, &interrupt, screen, view.as_ref());
+        drop(speaking);
         view.into_iter().for_each(LiveView::end);
         let ended = ended?;
         // No other process may have the lease before the session has ended; after a crash the

@@ -7,12 +7,13 @@ use hookwright_events::{EventName, PauseCause, RunEvent, SessionStatus, TaskId, 
 use hookwright_pipeline::lease;
 use hookwright_pipeline::record::milliseconds;
 use hookwright_pipeline::session_state::{RunningHook, WorkingAgent};
-use hookwright_server::approvals::{iso, now_ms};
+use hookwright_server::approvals::iso;
 use hookwright_store::Store;
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
 use crate::known_session::{KnownSession, Query, Sessions};
+use crate::store_time;
 use crate::view::model::ViewModel;
 use crate::{approvals, state};
 
@@ -75,7 +76,7 @@ pub(crate) fn of_project(sessions: &Sessions) -> Result<SessionWaits, Failure> {
 /// The open questions of this project, oldest first.
 fn questions(project: &str) -> Result<Vec<Wait>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(Vec::new()) };
-    let waiting = approvals::kept_waits(store).waiting(now_ms());
+    let waiting = approvals::kept_waits(store).waiting(store_time::now_ms());
     let mut waiting = waiting.map_err(|error| Failure::Approval(ApprovalFailure::Wait(error)))?;
     waiting.retain(|wait| wait.project == project);
     Ok(waiting)

@@ -13,6 +13,7 @@ use crate::error::Failure;
 use crate::project;
 use crate::screen::Screen;
 use crate::store_settings;
+use crate::store_time;
 use crate::text::visible;
 use crate::user_folders::UserFolders;
 
@@ -25,6 +26,7 @@ pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
     make_folder(&location)?;
     let store = location.open().map_err(Failure::Store)?;
     tell_losses(&*store, &location);
+    store_time::follow(&store);
     Ok(store)
 }
 
@@ -33,7 +35,10 @@ pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     let location = location()?;
     make_folder(&location)?;
     let store = location.find().map_err(Failure::Store)?;
-    store.iter().for_each(|store| tell_losses(&**store, &location));
+    if let Some(store) = &store {
+        tell_losses(&**store, &location);
+        store_time::follow(store);
+    }
     Ok(store)
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hookwright_config::tree::{Mark, Node, Raw, parse};
 use hookwright_config::{SourceFile, read_secrets};
@@ -138,6 +139,7 @@ struct StoreSettings {
     password_file: Option<Located>,
     allow_plain: bool,
     root_certificate: Option<Located>,
+    session_away_max: Option<Duration>,
 }
 
 impl StoreSettings {
@@ -177,6 +179,9 @@ impl StoreSettings {
     /// Adds password and certificates.
     fn complete(&self, access: &mut PostgresAccess) -> Result<(), StoreSettingsFailure> {
         access.allow_plain = self.allow_plain;
+        if let Some(most) = self.session_away_max {
+            access.session_away_max = most;
+        }
         if let Some(file) = &self.root_certificate {
             let (bytes, _) = self.referenced(file)?;
             access.root_certificate = Some(bytes);
@@ -238,6 +243,13 @@ impl SettingsReader<'_> {
             "allow_plain" => match value.raw {
                 Raw::Bool(is_allowed) => settings.allow_plain = is_allowed,
                 _ => return Err(self.fault(value.at, SettingsFault::Expected("true or false"))),
+            },
+            // For tests, and not in the documentation.
+            "session_away_max_seconds" => match value.raw {
+                Raw::Int(seconds) if seconds > 0 => {
+                    settings.session_away_max = Some(Duration::from_secs(seconds.unsigned_abs()));
+                }
+                _ => return Err(self.fault(value.at, SettingsFault::Expected("a whole number"))),
             },
             _ => {
                 let nearest = nearest(key, KEYS.iter().copied());

@@ -97,6 +97,12 @@ impl LiveView {
         })
     }
 
+    /// Prints lines of others, above the view.
+    pub(crate) fn speaker(&self) -> Box<dyn Fn(&str) + Send> {
+        let shared = Arc::clone(&self.shared);
+        Box::new(move |text| shared.note(|_| {}, text))
+    }
+
     /// Called when the session was asked to end.
     pub(crate) fn interrupted(&self, words: &str) {
         self.shared.note(|model| model.is_ending = true, words);

@@ -40,7 +40,31 @@ impl Cluster {
     #[must_use]
     pub fn start() -> Self {
         let programs = programs();
+        let keeper = Keeper::start(&programs);
+        Self::kept_by(keeper, programs)
+    }
+
+    /// Starts a cluster whose server has a clock of its own: see [`Self::set_clock`].
+    #[must_use]
+    pub fn with_own_clock() -> Self {
+        let asked = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
+        let asked = asked.expect("tests need the package `faketime`");
+        let library = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+        let programs = programs();
         let mut keeper = Keeper::start(&programs);
+        assert!(keeper.tell(&format!("own_clock {library}")), "{}", keeper.log());
+        Self::kept_by(keeper, programs)
+    }
+
+    /// Moves the clock of a server that has its own: `+1h` is an hour more than the machine's.
+    pub fn set_clock(&self, offset: &str) {
+        let keeper = self.keeper();
+        let (new, clock) = (keeper.folder.join("clock.new"), keeper.folder.join("clock"));
+        let written = std::fs::write(&new, format!("{offset}\n"));
+        written.and_then(|()| std::fs::rename(&new, &clock)).expect("the folder is ours");
+    }
+
+    fn kept_by(mut keeper: Keeper, programs: PathBuf) -> Self {
         assert!(keeper.tell("create"), "the cluster cannot be created: {}", keeper.log());
         let port = (0..PORTS_TRIED_MAX)
             .map(|_| free_port())

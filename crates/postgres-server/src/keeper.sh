@@ -6,6 +6,8 @@
 programs=$1
 folder=$2
 pooler=
+# The library that gives the server a clock of its own, if it has one.
+faketime=
 # Control-C in a terminal is for the tests.
 trap '' INT HUP
 
@@ -39,10 +41,20 @@ max_wal_size = 4GB
 END
 }
 
-start() {
+# The server's clock is from now on moved by what is in the file `clock`.
+own_clock() {
+    faketime=$1
+    echo +0 >"$folder/clock"
+}
+
+start() (
+    if [ -n "$faketime" ]; then
+        export LD_PRELOAD="$faketime" FAKETIME_TIMESTAMP_FILE="$folder/clock"
+        export FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
+    fi
     "$programs/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait --timeout=60 \
         --options="-p $1" start
-}
+)
 
 stop() {
     "$programs/pg_ctl" --pgdata="$folder/data" --mode="$1" --wait --timeout=60 stop
@@ -91,6 +103,7 @@ END
 while read -r command first second; do
     case $command in
     create) answer create ;;
+    own_clock) answer own_clock "$first" ;;
     start) answer start "$first" ;;
     stop) answer stop "$first" ;;
     crash) answer crash ;;

@@ -89,14 +89,19 @@ impl Approvals {
         Self { is_inside, ..self }
     }
 
+    /// The store's time, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.waits.now_ms()
+    }
+
     /// The waits that can be answered now, oldest first.
     pub fn waiting(&self) -> Result<Vec<Wait>, WaitError> {
-        self.waits.waiting(now_ms())
+        self.waits.waiting(self.now_ms())
     }
 
     /// The wait with this id, in its current state.
     pub fn get(&self, id: &str) -> Result<Option<Wait>, WaitError> {
-        self.waits.get(id, now_ms())
+        self.waits.get(id, self.now_ms())
     }
 
     /// The wait that a token is for.
@@ -119,7 +124,7 @@ impl Approvals {
 
     /// Answers a wait. The first answer counts, wherever it comes from.
     pub fn answer(&self, id: &str, answer: PersonsAnswer) -> Result<AnswerResult, WaitError> {
-        let now_ms = now_ms();
+        let now_ms = self.now_ms();
         let Some(wait) = self.waits.get(id, now_ms)? else {
             return Ok(AnswerResult::Unknown);
         };
@@ -168,7 +173,7 @@ pub fn offered_words(wait: &Wait) -> Vec<(String, AnswerMeaning)> {
     words
 }
 
-/// Now, in milliseconds since 1970.
+/// This machine's time, in milliseconds since 1970. Deadlines follow [`Approvals::now_ms`].
 pub fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

@@ -14,7 +14,7 @@ use self::parts::{
     answered_with, capitalised, class_of, facts, head, past_of, paths, question_text, recalled,
     time, with_suggested_first,
 };
-use crate::approvals::{now_ms, offered_words};
+use crate::approvals::offered_words;
 use crate::limits;
 use crate::reply::NoReply;
 use crate::routes::RequestRefusal;
@@ -35,8 +35,8 @@ pub(crate) fn content_policy() -> &'static str {
 }
 
 /// The question, and a button for every answer.
-pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
-    let left_ms = wait.until_ms.saturating_sub(now_ms());
+pub(crate) fn question(wait: &Wait, suggested: Option<&str>, now_ms: i64) -> Markup {
+    let left_ms = wait.until_ms.saturating_sub(now_ms);
     let words = with_suggested_first(wait, suggested);
     layout(
         "Approval requested",

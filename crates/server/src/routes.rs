@@ -101,7 +101,8 @@ async fn callback(State(door): State<Arc<ListenerState>>, request: Request<Body>
     let answered = door.answer(request).await;
     let (status, text) = match &answered {
         Ok(Answered::Question(wait, suggested)) => {
-            (StatusCode::OK, page::question(wait, suggested.as_deref()).into_string())
+            let now_ms = door.approvals.now_ms();
+            (StatusCode::OK, page::question(wait, suggested.as_deref(), now_ms).into_string())
         }
         Ok(Answered::Decided { wait, is_attended }) if as_json => {
             (StatusCode::OK, results::decided(wait, *is_attended))

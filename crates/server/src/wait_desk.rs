@@ -11,7 +11,7 @@ use hookwright_events::wait::{Paths, Wait, WaitState};
 use hookwright_store::{Opened, WaitError};
 use tokio::sync::OnceCell;
 
-use crate::approvals::{Approvals, iso, now_ms};
+use crate::approvals::{Approvals, iso};
 use crate::listeners::Listeners;
 use crate::reception::Reception;
 use crate::waiting::{Waiting, watch};
@@ -144,7 +144,8 @@ impl Waits for WaitDesk {
     fn sent<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>> {
         Box::pin(async move {
             let (desk, named) = (self.at_work().await?, id.to_owned());
-            let wait = desk.ask(move |approvals| approvals.waits.sent(&named, now_ms())).await?;
+            let wait =
+                desk.ask(move |approvals| approvals.waits.sent(&named, approvals.now_ms())).await?;
             wait.map(drop).ok_or_else(|| no_such(id))
         })
     }
@@ -156,7 +157,8 @@ impl Waits for WaitDesk {
             let ticket = desk.waiting.enter(id);
             loop {
                 let named = id.to_owned();
-                let settled = desk.ask(move |approvals| approvals.waits.settle(&named, now_ms()));
+                let settled =
+                    desk.ask(move |approvals| approvals.waits.settle(&named, approvals.now_ms()));
                 let wait = settled.await?.ok_or_else(|| no_such(id))?;
                 match wait.state {
                     WaitState::Decided(decision) | WaitState::Used(decision) => {
@@ -168,7 +170,7 @@ impl Waits for WaitDesk {
                     WaitState::Abandoned => return Ok(WaitEnd::Abandoned),
                     WaitState::Waiting => {}
                 }
-                let left_ms = wait.until_ms.saturating_sub(now_ms());
+                let left_ms = wait.until_ms.saturating_sub(desk.approvals.now_ms());
                 let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
                 let pause = left.min(limits::UNASKED_LOOK_PAUSE);
                 let _ = tokio::time::timeout(pause, ticket.look.notified()).await;
@@ -179,7 +181,8 @@ impl Waits for WaitDesk {
     fn abandon<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>> {
         Box::pin(async move {
             let (desk, named) = (self.at_work().await?, id.to_owned());
-            let wait = desk.ask(move |approvals| approvals.waits.abandon(&named, now_ms()));
+            let wait =
+                desk.ask(move |approvals| approvals.waits.abandon(&named, approvals.now_ms()));
             let wait = wait.await?.ok_or_else(|| no_such(id))?;
             desk.approvals.bells.ring(&wait);
             Ok(())
@@ -197,15 +200,16 @@ impl WaitDesk {
         let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
         let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
         let (id, keeper, bell) = (wait.id.clone(), desk.keeper.clone(), desk.bell.clone());
-        let adopt =
-            move |approvals: &Approvals| approvals.waits.adopt(&id, &keeper, &bell, now_ms());
+        let adopt = move |approvals: &Approvals| {
+            approvals.waits.adopt(&id, &keeper, &bell, approvals.now_ms())
+        };
         let ours = desk.ask(adopt).await?;
         Ok(desk.opened(ours.unwrap_or(wait), notes))
     }
 
     /// The wait without its id and address.
     fn new_wait(&self, wait: NewWait, desk: &StartedDesk) -> Wait {
-        let since_ms = now_ms();
+        let since_ms = desk.approvals.now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
             id: String::new(),

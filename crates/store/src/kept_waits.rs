@@ -66,6 +66,11 @@ impl KeptWaits {
         Self { store, living }
     }
 
+    /// The time by which waits end.
+    pub fn now_ms(&self) -> i64 {
+        self.store.now_ms()
+    }
+
     /// How this process describes itself as the keeper of a wait.
     pub fn keeper(&self) -> String {
         self.living.this()

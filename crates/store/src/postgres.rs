@@ -5,6 +5,7 @@
 //! | `address.rs`, `access.rs` | where it is and how to get in |
 //! | `connection.rs`, `failure.rs` | connecting, and what errors of the server mean |
 //! | `connection_thread.rs`, `patience.rs` | the thread that makes the calls, and waits while the database is away |
+//! | `server_clock.rs` | the server's time |
 //! | `schema.rs`, `step_1/` | the tables and functions |
 //! | `read.rs`, `write.rs`, `statement.rs` | the statements |
 //! | `workers.rs` | the processes that run sessions, and which of them live |
@@ -21,6 +22,7 @@ mod failure;
 mod patience;
 mod read;
 mod schema;
+mod server_clock;
 mod statement;
 mod workers;
 mod write;
@@ -152,6 +154,10 @@ fn no_row() -> StoreError {
 impl Store for PostgresStore {
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.calls.clock().now_ms().unwrap_or_else(crate::store::system_ms)
     }
 
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {

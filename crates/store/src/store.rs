@@ -1,6 +1,7 @@
 //! [`Store`]: the trait of all stores. The parts of a commit are in `commit.rs`.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::{
     Acquired, ClaimRequest, ClaimedRecord, Commit, Committed, Entry, Filter, Heading, Held,
@@ -15,6 +16,13 @@ pub trait Store: Send + Sync {
     /// has to stay free then makes them on another one.
     fn is_remote(&self) -> bool {
         false
+    }
+
+    /// The store's time, in milliseconds since 1970. Whatever is compared with times of records
+    /// follows it: deadlines, the order of lists, and how long something is kept. A machine whose
+    /// clock is wrong then does no harm to others that share the store. It is read without a call.
+    fn now_ms(&self) -> i64 {
+        system_ms()
     }
 
     /// Makes all changes or none. Returns once they are as safe as the durability requires.
@@ -116,4 +124,10 @@ pub trait Store: Send + Sync {
     ///
     /// The file of an older version cannot shrink until it is rewritten; see [`Rewrite`].
     fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError>;
+}
+
+/// This machine's time, in milliseconds since 1970.
+pub(crate) fn system_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

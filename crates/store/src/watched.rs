@@ -115,6 +115,10 @@ impl Store for WatchedStore {
         self.never_on.is_some() || self.behind.is_remote()
     }
 
+    fn now_ms(&self) -> i64 {
+        self.behind.now_ms()
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         (self.before_commit)(commit)?;
         self.behind().commit(commit)

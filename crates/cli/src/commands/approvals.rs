@@ -3,12 +3,13 @@
 use clap::Args;
 use hookwright_events::Wait;
 use hookwright_server::Approvals;
-use hookwright_server::approvals::{iso, now_ms, offered_words};
+use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::span::in_words;
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
 use crate::screen::Screen;
+use crate::store_time;
 use crate::text::{one_line, visible};
 use crate::{approvals, exit_code};
 
@@ -61,7 +62,7 @@ fn block(known: &Approvals, wait: &Wait) -> String {
     facts.extend(wait.session.iter().map(|session| format!("session {session}")));
     facts.extend(wait.stage.iter().map(|stage| format!("stage {stage}")));
     facts.extend(wait.iteration.iter().map(|iteration| format!("iteration {iteration}")));
-    facts.push(format!("{} left", in_words(wait.until_ms.saturating_sub(now_ms()))));
+    facts.push(format!("{} left", in_words(wait.until_ms.saturating_sub(store_time::now_ms()))));
     if !known.is_attended(wait) {
         facts.push("its session is not running".to_owned());
     }

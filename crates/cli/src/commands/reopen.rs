@@ -1,11 +1,10 @@
 //! `hookwright reopen`: reopens an issue or a task that failed, was blocked or is done.
 
 use clap::Args;
-use hookwright_engine::ports::Ports;
+use hookwright_engine::ports::Clock;
 use hookwright_events::task::{Task, TaskState};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::queue::{IssueState, IssueStates};
-use hookwright_server::approvals::now_ms;
 use hookwright_store::KeptTasks;
 use serde_json::json;
 
@@ -13,6 +12,8 @@ use crate::error::{Failure, WorkFailure};
 use crate::known_session::{ProjectOption, Sessions};
 use crate::known_work::{KnownIssue, KnownWork};
 use crate::screen::Screen;
+use crate::store_time;
+use crate::store_time::StoreTime;
 use crate::text::{one_line, visible};
 use crate::{exit_code, state, tasks};
 
@@ -102,7 +103,7 @@ fn issue(
         (IssueState::Open, _) | (_, None) => {}
         (_, Some(kept)) => {
             let states = IssueStates::new(state::store()?, project);
-            states.reopen(kept, &Ports::default().clock.now()).map_err(Failure::Store)?;
+            states.reopen(kept, &StoreTime.now()).map_err(Failure::Store)?;
         }
     }
     Ok((name, issue.state.as_str(), issue.title.clone()))
@@ -124,7 +125,7 @@ fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failu
         }
     }
     if was != TaskState::Open {
-        kept.set_state(id, TaskState::Open, now_ms()).map_err(tasks::task_failure)?;
+        kept.set_state(id, TaskState::Open, store_time::now_ms()).map_err(tasks::task_failure)?;
     }
     Ok((name, was.as_str(), content))
 }

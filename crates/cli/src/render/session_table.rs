@@ -6,11 +6,11 @@ use super::{Table, human, session_wait};
 use crate::text::{Paint, count, local, one_line, visible};
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::record::AgentSession;
-use hookwright_server::approvals::now_ms;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
 use crate::session_waits::SessionWaits;
+use crate::store_time;
 
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
@@ -27,7 +27,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
         vec!["name", "status", "plan", "stage", "iterations", "started", "duration", "branch"];
     headings.extend(projects.map(|_| "project"));
     let mut table = Table::with_headings(&headings).with_outcomes_in(1);
-    let now = now_ms();
+    let now = store_time::now_ms();
     for session in list {
         let record = &session.record;
         let mut row = vec![
@@ -52,7 +52,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
 /// Running sessions: their progress, duration and process.
 pub(crate) fn running(list: &[KnownSession], waits: &SessionWaits) -> String {
     let mut table = Table::default();
-    let now = now_ms();
+    let now = store_time::now_ms();
     for session in list {
         let iterations = count(session.record.iterations as usize, "iteration");
         table.row([
@@ -70,7 +70,7 @@ pub(crate) fn running(list: &[KnownSession], waits: &SessionWaits) -> String {
 /// What a session waits for, and what the user can do about it.
 fn waits_of(session: &KnownSession, waits: &SessionWaits) -> String {
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
-    session_wait::lines(waits, now_ms())
+    session_wait::lines(waits, store_time::now_ms())
 }
 
 /// Resumable sessions, with the commands.
@@ -108,7 +108,7 @@ pub(crate) fn heading(session: &KnownSession) -> String {
     if !record.reason.is_empty() && record.reason != session.status.as_str() {
         text.push_str(&format!(" ({})", one_line(&record.reason, REASON_CHARS_MAX)));
     }
-    if let Some(took) = session.duration_ms(now_ms()) {
+    if let Some(took) = session.duration_ms(store_time::now_ms()) {
         text.push_str(&format!(", {}", human::duration(took as f64)));
     }
     let plan = one_line(&record.plan, CELL_CHARS_MAX);

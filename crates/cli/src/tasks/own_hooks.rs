@@ -6,7 +6,6 @@ use hookwright_dialects::hosts;
 use hookwright_engine::{Chain, Fired, Firing, HookSet, Interest, RunEvent};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
 use hookwright_process::MARKER;
-use hookwright_server::approvals::now_ms;
 use hookwright_store::KeptTasks;
 use serde_json::Map;
 
@@ -19,6 +18,7 @@ use crate::host::{EngineOptions, MayRun, ProjectHooks, runtime, with_session};
 use crate::interrupts::Interrupts;
 use crate::render::human;
 use crate::screen::Screen;
+use crate::store_time;
 use crate::unasked::{self, Asker, Unasked};
 
 /// Completes a task unless the project's hooks block it.
@@ -30,7 +30,8 @@ pub(super) fn complete(
     screen: &Screen,
 ) -> Result<Completed, Failure> {
     let set_completed = || -> Result<(), Failure> {
-        kept.set_state(task.id, TaskState::Completed, now_ms()).map_err(task_failure)?;
+        kept.set_state(task.id, TaskState::Completed, store_time::now_ms())
+            .map_err(task_failure)?;
         Ok(())
     };
     if let Some(why) = off_by_environment() {

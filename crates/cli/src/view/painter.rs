@@ -14,7 +14,7 @@ use super::keys::Keys;
 use super::limits::{FRAME, TICK};
 use super::terminal::Terminal;
 use super::{AnswerQuestion, Shared, locked};
-use hookwright_server::approvals::now_ms;
+use crate::store_time;
 
 /// The thread that draws.
 pub(super) struct Painter {
@@ -68,7 +68,7 @@ impl Painter {
             (terminal.size().unwrap_or((80, 24)), terminal.has_keys())
         };
         let (columns, rows) = size;
-        let around = Surroundings { columns, rows, now_ms: now_ms(), has_keys };
+        let around = Surroundings { columns, rows, now_ms: store_time::now_ms(), has_keys };
         let (above, lines, is_over) = {
             let mut state = locked(&self.shared.state);
             state.is_rung = false;

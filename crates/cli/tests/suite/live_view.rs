@@ -6,8 +6,11 @@ mod tmux;
 use std::io::Write;
 use std::process::Command;
 
+use hookwright_postgres_server::{Cluster, Relay};
+
 use crate::interrupts::{is_gone, until};
 use crate::receiver::Receiver;
+use crate::shared_store::{at, empty};
 use crate::support::{Sandbox, this_user};
 use tmux::{Tmux, WHOLE};
 
@@ -492,4 +495,26 @@ fn what_the_agent_was_told_is_one_key_away() {
     tmux.wait_for("│ hello 1");
     go(&sandbox, "bye");
     tmux.wait_for_end();
+}
+
+#[test]
+fn the_view_draws_and_says_so_while_the_database_is_away() {
+    let relay = Relay::to(Cluster::shared().port());
+    let hook =
+        "iteration:start: [{id: hook, command: 'while [ ! -e closed ]; do sleep 0.05; done'}]";
+    let sandbox = at(project(2, hook), &relay.address(&empty()));
+    assert_eq!(sandbox.run(&["store", "init"]).code, 0);
+    let tmux = started(&sandbox, 100, 24, RUN);
+    relay.close();
+    std::fs::write(sandbox.path("closed"), "").unwrap();
+    tmux.wait_for("the store is unreachable since ");
+    go(&sandbox, "said meanwhile");
+    tmux.wait_for("│ said meanwhile");
+    relay.open();
+    tmux.wait_for("the store is back after ");
+    tmux.wait_for("│ hello 2");
+    go(&sandbox, "");
+    tmux.wait_for_end();
+    ended_with(&tmux, 0);
+    assert_eq!(tmux.modes(), WHOLE);
 }

@@ -7,15 +7,19 @@ use crate::interrupts::{Left, start, until};
 use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
-const SETTINGS: &str = "../.config/hookwright/store.yaml";
+pub(crate) const SETTINGS: &str = "../.config/hookwright/store.yaml";
 
 /// A new database without a store.
-fn empty() -> String {
-    Cluster::shared().create_database("template1")
+pub(crate) fn empty() -> String {
+    empty_in(Cluster::shared())
+}
+
+pub(crate) fn empty_in(cluster: &Cluster) -> String {
+    cluster.create_database("template1")
 }
 
 /// Names the store at this address in the user's settings.
-fn at(sandbox: Sandbox, address: &str) -> Sandbox {
+pub(crate) fn at(sandbox: Sandbox, address: &str) -> Sandbox {
     sandbox.file(SETTINGS, format!("store: {address}\n"))
 }
 
@@ -27,7 +31,7 @@ fn shared(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-fn write(sandbox: &Sandbox, name: &str, text: &str) {
+pub(crate) fn write(sandbox: &Sandbox, name: &str, text: &str) {
     std::fs::write(sandbox.path(name), text).unwrap();
 }
 
@@ -285,78 +289,4 @@ fn sessions_and_tasks_of_this_machine_are_moved_and_a_running_one_is_left_out() 
             .len(),
         2
     );
-}
-
-/// A project whose store is behind a relay, with an agent that works until there is a file `go`.
-fn behind_a_relay(hooks: &str) -> (Relay, Sandbox) {
-    let relay = Relay::to(Cluster::shared().port());
-    let sandbox = at(
-        Sandbox::with_hooks(hooks).file(
-            "loop.yaml",
-            "prompt: p\nagent: {command: 'echo agent $HOOKWRIGHT_ATTEMPT >> log; echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done'}\ntermination: {type: fixed, iterations: 1}\n",
-        ),
-        &relay.address(&empty()),
-    );
-    assert_eq!(sandbox.run(&["store", "init"]).code, 0);
-    (relay, sandbox)
-}
-
-#[test]
-fn a_session_waits_for_a_database_that_is_away_and_says_so() {
-    let (relay, sandbox) = behind_a_relay("hooks: {}\n");
-    let agent = Left::by(&sandbox, "pid");
-    let mut session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-    until("the agent runs", || agent.has_run());
-    relay.close();
-    write(&sandbox, "go", "");
-    session.wait_for_talk("the store is unreachable; the session waits for it, at most 15 minutes");
-    relay.open();
-    let ran = session.ran();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("the store is back after "), "{}", ran.stderr);
-    assert_eq!(lines(&sandbox, "log"), ["agent 1"]);
-}
-
-#[test]
-fn a_session_that_is_interrupted_while_its_database_is_away_ends_and_can_be_resumed() {
-    let (relay, sandbox) = behind_a_relay("hooks: {}\n");
-    let agent = Left::by(&sandbox, "pid");
-    let mut session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-    until("the agent runs", || agent.has_run());
-    relay.close();
-    write(&sandbox, "go", "");
-    session.wait_for_talk("the store is unreachable");
-    session.signal("-INT");
-    let ran = session.ran();
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("interrupted: no longer waiting for the store"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("has been unreachable for "), "{}", ran.stderr);
-    until("nothing is left", || agent.is_gone());
-    relay.open();
-    let status = sandbox.run(&["status"]);
-    assert!(status.stdout.contains("cut off"), "{status:?}");
-    let resumed = sandbox.run(&["resume", "s"]);
-    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
-}
-
-#[test]
-fn the_timeout_of_a_hook_ends_it_while_the_database_is_away() {
-    let (relay, sandbox) = behind_a_relay(
-        "hooks:
-  session:start:
-    - {id: background, command: 'echo $$ > background; exec sleep 1000', timeout: 5}
-    - {id: awaited, command: 'touch awaited; while [ ! -e closed ]; do sleep 0.05; done', await: true}
-",
-    );
-    let background = Left::by(&sandbox, "background");
-    write(&sandbox, "go", "");
-    let mut session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-    until("both hooks run", || background.has_run() && sandbox.path("awaited").exists());
-    relay.close();
-    write(&sandbox, "closed", "");
-    session.wait_for_talk("the store is unreachable");
-    until("the background hook is ended", || background.is_gone());
-    relay.open();
-    let ran = session.ran();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }

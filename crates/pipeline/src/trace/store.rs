@@ -187,6 +187,11 @@ impl Store for StoreWithTraces {
         self.behind.as_ref().is_some_and(|store| store.is_remote())
     }
 
+    fn now_ms(&self) -> i64 {
+        let behind = self.behind.as_ref().map(|store| store.now_ms());
+        behind.unwrap_or_else(|| jiff::Timestamp::now().as_millisecond())
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         self.behind()?.commit(commit)
     }

@@ -21,6 +21,8 @@ pub struct PostgresAccess {
     pub call_max: Duration,
     /// How long a call waits for a database that is away, once the store is open.
     pub away_max: Duration,
+    /// The same for a session.
+    pub session_away_max: Duration,
 }
 
 /// A password. It is never shown.
@@ -38,6 +40,7 @@ impl PostgresAccess {
             root_certificate: None,
             call_max: limits::CALL_MAX,
             away_max: limits::COMMAND_AWAY_MAX,
+            session_away_max: limits::SESSION_AWAY_MAX,
         }
     }
 

@@ -5,9 +5,10 @@
 //! something has a number by which the server finds out whether it was done (`step_1/calls.sql`,
 //! `begin_call`).
 
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 #[cfg(feature = "testing")]
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,6 +19,7 @@ use tokio_postgres::{Client, Row};
 use super::access::PostgresAccess;
 use super::failure::{self, CallFailure};
 use super::patience::Patience;
+use super::server_clock::ServerClock;
 use super::statement::Statement;
 use super::{connection, schema, unexpected};
 use crate::{StoreError, limits};
@@ -29,6 +31,7 @@ pub(super) type CallResult = Result<Vec<Row>, CallFailure>;
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionThread {
     calls: UnboundedSender<Call>,
+    clock: Arc<ServerClock>,
     #[cfg(feature = "testing")]
     plans: Arc<Mutex<Option<Vec<String>>>>,
 }
@@ -43,12 +46,14 @@ impl ConnectionThread {
     pub(super) fn start(access: PostgresAccess, patience: Patience) -> Result<Self, StoreError> {
         let (calls, received) = unbounded_channel();
         let (opened, is_open) = sync_channel(1);
+        let clock = Arc::new(ServerClock::default());
+        let clock_of_server = Arc::clone(&clock);
         let run = move || {
             let runtime = match runtime() {
                 Ok(runtime) => runtime,
                 Err(error) => return drop(opened.send(Err(error))),
             };
-            let mut server = Server { access, patience, client: None };
+            let mut server = Server { access, patience, clock: clock_of_server, client: None };
             runtime.block_on(async {
                 match server.open().await {
                     Ok(client) => {
@@ -66,9 +71,15 @@ impl ConnectionThread {
         is_open.recv().unwrap_or_else(|_| Err(thread_ended()))?;
         Ok(Self {
             calls,
+            clock,
             #[cfg(feature = "testing")]
             plans: Arc::default(),
         })
+    }
+
+    /// The server's time.
+    pub(super) fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// Makes a call and waits for its result.
@@ -150,6 +161,7 @@ fn thread_ended() -> StoreError {
 struct Server {
     access: PostgresAccess,
     patience: Patience,
+    clock: Arc<ServerClock>,
     client: Option<Client>,
 }
 
@@ -172,6 +184,7 @@ impl Server {
                     let absence = absence.get_or_insert_with(Absence::begin);
                     self.patience.tell_away(absence.since);
                     if !self.patience.wait(absence.next_pause(), absence.began).await {
+                        self.patience.tell_given_up(absence.since);
                         return Err(StoreError::Away { since: absence.since, cause }.into());
                     }
                 }
@@ -199,13 +212,15 @@ impl Server {
         }
     }
 
-    /// Connects and checks the schema.
+    /// Connects, checks the schema, and reads the server's clock.
     async fn open(&self) -> Result<Client, CallFailure> {
         let client = connection::connect(&self.access).await?;
+        let asked = ServerClock::ask();
         let checked = timeout(limits::CONNECT_MAX, schema::check(&client, &self.access)).await;
-        checked.unwrap_or_else(|_| {
+        let server_ms = checked.unwrap_or_else(|_| {
             Err(CallFailure::Lost(format!("no answer within {:?}", limits::CONNECT_MAX)))
         })?;
+        self.clock.set(&asked, server_ms);
         Ok(client)
     }
 }

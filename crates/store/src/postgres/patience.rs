@@ -21,6 +21,11 @@ pub enum Reachability {
         /// When the first call had failed.
         since: SystemTime,
     },
+    /// A call has waited as long as calls may wait, and has failed.
+    GivenUp {
+        /// When it first failed.
+        since: SystemTime,
+    },
 }
 
 /// Calls with every change. It runs on the store's thread and must not call the store.
@@ -74,6 +79,10 @@ impl Patience {
         if let Some(since) = since {
             self.tell(Reachability::Back { since });
         }
+    }
+
+    pub(super) fn tell_given_up(&self, since: SystemTime) {
+        self.tell(Reachability::GivenUp { since });
     }
 
     fn tell(&self, change: Reachability) {

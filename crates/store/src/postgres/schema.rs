@@ -1,6 +1,6 @@
 //! The tables and functions in the database, and their versions.
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Row};
 
 use super::access::PostgresAccess;
 use super::failure::{self, CallFailure};
@@ -41,21 +41,36 @@ pub(super) fn supported() -> i64 {
 
 /// The version of the schema.
 pub(super) async fn version(client: &Client, access: &PostgresAccess) -> Result<i64, CallFailure> {
-    let statement = Statement::new("SELECT version FROM hookwright.schema_version");
+    version_and_time(client, access).await.map(|(version, _)| version)
+}
+
+/// The version, and the server's time in milliseconds since 1970.
+async fn version_and_time(
+    client: &Client,
+    access: &PostgresAccess,
+) -> Result<(i64, i64), CallFailure> {
+    let statement = Statement::new(
+        "SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint \
+         FROM hookwright.schema_version",
+    );
     let rows = client.query_typed(&statement.text, &statement.parameters()).await;
     let rows = rows.map_err(|error| failure::of_statement(access, &error))?;
+    let number = |row: &Row, index: usize| {
+        row.try_get(index).map_err(|error| failure::of_statement(access, &error))
+    };
     match rows.first() {
-        Some(row) => row.try_get(0).map_err(|error| failure::of_statement(access, &error)),
+        Some(row) => Ok((number(row, 0)?, number(row, 1)?)),
         None => Err(StoreError::NoSchema.into()),
     }
 }
 
-/// Fails unless the schema has the version of this program.
-pub(super) async fn check(client: &Client, access: &PostgresAccess) -> Result<(), CallFailure> {
-    let (found, supported) = (version(client, access).await?, supported());
+/// Fails unless the schema has the version of this program. Returns the server's time, in
+/// milliseconds since 1970.
+pub(super) async fn check(client: &Client, access: &PostgresAccess) -> Result<i64, CallFailure> {
+    let ((found, now_ms), supported) = (version_and_time(client, access).await?, supported());
     match found.cmp(&supported) {
         std::cmp::Ordering::Less => Err(StoreError::Older { found, needed: supported }.into()),
-        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Equal => Ok(now_ms),
         std::cmp::Ordering::Greater => Err(StoreError::Newer { found, supported }.into()),
     }
 }

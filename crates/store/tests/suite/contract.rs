@@ -71,6 +71,7 @@ every_store_keeps! {
     what_is_too_large_is_refused_before_anything_happens,
     text_of_any_kind_comes_back_as_it_was,
     an_empty_commit_is_no_error,
+    its_time_goes_on,
     a_reader_sees_whether_something_was_committed,
     threads_append_without_losing_anything,
     a_claim_takes_the_first_record_of_all_its_lanes,
@@ -518,6 +519,16 @@ fn text_of_any_kind_comes_back_as_it_was(store: &dyn Store) {
         granted(store, text, text, None);
         assert_eq!(store.holder(text).unwrap().unwrap().holder, text);
     }
+}
+
+fn its_time_goes_on(store: &dyn Store) {
+    let first = store.now_ms();
+    // The server of these tests is on this machine.
+    let system = std::time::UNIX_EPOCH.elapsed().expect("it is after 1970").as_millis();
+    let system = i64::try_from(system).expect("it is before the year 292 million");
+    assert!((system - 60_000..=system).contains(&first), "{first} beside {system}");
+    append_somewhere(store, "x");
+    assert!((first..first + 60_000).contains(&store.now_ms()), "it stood still or leapt");
 }
 
 fn an_empty_commit_is_no_error(store: &dyn Store) {

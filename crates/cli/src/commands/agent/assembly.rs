@@ -15,7 +15,6 @@ use hookwright_agent::transcript::{ContinuedTranscript, TranscriptFacts};
 use hookwright_agent::workspace::{ProtectedFiles, Workspace};
 use hookwright_config::{AgentSettings, WrittenRule};
 use hookwright_engine::ports::Clock;
-use hookwright_engine::ports::memory::SystemClock;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest};
 use hookwright_pipeline::prompted_session::PromptedSession;
@@ -37,6 +36,7 @@ use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::model_service::ModelService;
 use crate::screen::Screen;
 use crate::state;
+use crate::store_time::StoreTime;
 use crate::tasks;
 use crate::user_folders::UserFolders;
 
@@ -86,7 +86,7 @@ impl AssembledAgent {
         let name = arguments.model.as_deref().or(settings.model());
         let ChosenModel { model, service } = ChosenModel::choose(name, &given, &hooks.secrets)?;
         let context_tokens = arguments.context_tokens.unwrap_or(model.context_tokens());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let clock: Arc<dyn Clock> = Arc::new(StoreTime);
         let permissions = permissions(arguments, &settings, &hooks)?;
         let wanted = match &arguments.resume {
             Some(text) => WantedSession::Named(text),

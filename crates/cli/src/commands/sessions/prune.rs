@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use clap::Args;
 use hookwright_events::SessionStatus;
-use hookwright_server::approvals::now_ms;
 use hookwright_store::{Reclaimed, Rewrite};
 use serde_json::{Value, json};
 
@@ -18,6 +17,7 @@ use crate::error::Failure;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
 use crate::render::session_table;
 use crate::screen::Screen;
+use crate::store_time;
 use crate::text::{count, visible};
 use crate::{exit_code, span};
 
@@ -130,7 +130,7 @@ fn choose(
     };
     let query = Query { all_projects: arguments.all_projects, children: true, ..Query::default() };
     let (mut chosen, mut children) = (Vec::new(), PrunedChildren::default());
-    let (mut kept, now) = (arguments.keep.unwrap_or(0), now_ms());
+    let (mut kept, now) = (arguments.keep.unwrap_or(0), store_time::now_ms());
     for session in sessions.list(&query)? {
         if session.record.parent.is_some() {
             children.add(session);

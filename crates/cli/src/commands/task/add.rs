@@ -5,7 +5,6 @@ use std::io::{self, Read};
 
 use clap::Args;
 use hookwright_events::task::{TaskState, USUAL};
-use hookwright_server::approvals::now_ms;
 use hookwright_store::NewTask;
 use hookwright_store::limits::TASK_CONTENT_BYTES_MAX;
 
@@ -13,6 +12,7 @@ use crate::error::{Failure, TaskFailure};
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
+use crate::store_time;
 use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Add a task
@@ -59,7 +59,7 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
         session,
         ..NewTask::new(content)
     };
-    let task = tasks.kept("")?.add(&new, now_ms()).map_err(task_failure)?.task;
+    let task = tasks.kept("")?.add(&new, store_time::now_ms()).map_err(task_failure)?.task;
     if arguments.json {
         screen.json(&TaskJson { task: &task, list: None })?;
     } else {

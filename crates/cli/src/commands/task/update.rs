@@ -2,7 +2,6 @@
 
 use clap::{ArgGroup, Args};
 use hookwright_events::task::TaskState;
-use hookwright_server::approvals::now_ms;
 use hookwright_store::TaskChange;
 
 use super::add::text_of;
@@ -11,6 +10,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
+use crate::store_time;
 use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Change a task
@@ -74,7 +74,7 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
         depends_on: arguments.after.clone().or(arguments.after_none.then(Vec::new)),
         session,
     };
-    let task = kept.update(id, &change, now_ms()).map_err(task_failure)?.task;
+    let task = kept.update(id, &change, store_time::now_ms()).map_err(task_failure)?.task;
     if state == Some(TaskState::Completed) {
         return say_done(&tasks, id, arguments.json, screen);
     }
