@@ -526,7 +526,7 @@ fn its_time_goes_on(store: &dyn Store) {
     // The server of these tests is on this machine.
     let system = std::time::UNIX_EPOCH.elapsed().expect("it is after 1970").as_millis();
     let system = i64::try_from(system).expect("it is before the year 292 million");
-    assert!((system - 60_000..=system).contains(&first), "{first} beside {system}");
+    assert!((first - system).abs() < 60_000, "{first} beside {system}");
     append_somewhere(store, "x");
     assert!((first..first + 60_000).contains(&store.now_ms()), "it stood still or leapt");
 }
