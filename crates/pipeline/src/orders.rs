@@ -31,11 +31,13 @@ pub struct GivenOrder {
     pub why: String,
 }
 
+type OrderListener = dyn Fn(&GivenOrder) + Send + Sync;
+
 /// The orders for the sessions of one process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Orders {
     given: Arc<watch::Sender<GivenOrder>>,
-    listener: Option<Arc<dyn Fn(&GivenOrder) + Send + Sync>>,
+    listener: Option<Arc<OrderListener>>,
 }
 
 impl Orders {
