@@ -4,7 +4,8 @@
 //! the end of the turn or hook after which it was kept. Another machine restores the last one and
 //! repeats what was cut off.
 //!
-//! [`GitTrees`] keeps them in the project's git remote. `submission.rs` checks whether a project can
+//! [`GitTrees`] keeps them in the project's git remote, with work trees at a [`WorkPlace`].
+//! `submission.rs` checks whether a project can
 //! be carried, `setup.rs` runs the command that recreates what git ignores.
 
 mod git_program;
@@ -16,6 +17,7 @@ mod repository;
 mod secrets_in_objects;
 mod setup;
 mod submission;
+mod work_place;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,10 +27,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use git_program::GitProgram;
-pub use git_trees::{GitTrees, WorkPlace};
+pub use git_trees::GitTrees;
 pub use remote::{GitRemote, delete_trees};
 pub use setup::{SetupError, run_setup};
 pub use submission::{Carriable, CarriedWork, CarryError};
+pub use work_place::WorkPlace;
 
 /// A call of [`Trees`].
 pub type TreeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TreeError>> + Send + 'a>>;

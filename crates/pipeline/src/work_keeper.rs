@@ -17,14 +17,17 @@ use hookwright_store::{Delete, Expected, Kind, Put, RecordKey, Store, StoreError
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::folder::SessionFolder;
+use crate::folder::{SessionFolder, SessionName, SessionNameError};
 use crate::limits::{
     TREE_AWAY_MAX, TREE_AWAY_PAUSE_MAX, TREE_AWAY_PAUSE_MIN, TREE_INTERRUPT_GRACE, TREE_SLOW,
 };
 use crate::record::SessionRecord;
 use crate::session_files::{FileChanges, FilesError, SessionFiles};
 use crate::store_calls::StoreCalls;
-use crate::trees::{KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees};
+use crate::trees::{
+    CarriedWork, GitProgram, GitTrees, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees,
+    WorkPlace,
+};
 
 /// Keeps the work tree and the files of one session.
 pub struct WorkKeeper {
@@ -202,6 +205,36 @@ impl KeptWork<'_> {
         }
         lock(&self.keeper.files).written(self.files);
     }
+}
+
+/// Makes the work tree of a session that this machine has claimed under a lease with this token, and
+/// what keeps it. The project root is [`WorkPlace::root`].
+pub async fn take_work(
+    git: GitProgram,
+    calls: &StoreCalls,
+    record: &SessionRecord,
+    work: &CarriedWork,
+    token: u64,
+    place: &WorkPlace,
+    secrets: Secrets,
+) -> Result<Arc<WorkKeeper>, TakeError> {
+    let session: SessionName = record.name.parse()?;
+    let key = tree_key(record.project(), &record.id);
+    let tree = calls.call(move |store| read_tree(store, &key)).await.map_err(KeepError::from)?;
+    let trees = Arc::new(GitTrees::new(git, work, session.clone(), token, place, secrets));
+    trees.prepare(tree.as_ref()).await.map_err(KeepError::from)?;
+    Ok(WorkKeeper::new(trees, SessionFolder::new(place.root(work), session), record))
+}
+
+/// Why a machine cannot take a session's work.
+#[derive(Debug, thiserror::Error)]
+pub enum TakeError {
+    /// The record has no valid name.
+    #[error(transparent)]
+    Name(#[from] SessionNameError),
+    /// The work cannot be restored.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
 }
 
 /// The last tree of a session, for the machine that continues it.

@@ -25,24 +25,14 @@ use super::listing::{WorkListing, WorkPrint};
 use super::remote::{GitRemote, NotPushed, push_arguments, tree_ref};
 use super::repository::{Repositories, file};
 use super::{
-    CarriedWork, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees, secrets_in_objects,
+    CarriedWork, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees, WorkPlace,
+    secrets_in_objects,
 };
 use crate::folder::SessionName;
 use crate::limits::{TREE_INDEX_BYTES_MAX, TREE_REFS_KEPT};
 
 const KEEPING: &str = "keep the work tree";
 const RESTORING: &str = "restore the work tree";
-
-/// Where the parts of a work tree are. The agent may write to the first only.
-#[derive(Debug, Clone)]
-pub struct WorkPlace {
-    /// The work tree: the same absolute path on all workers.
-    pub work_tree: PathBuf,
-    /// A bare repository for the objects of all sessions of this remote.
-    pub store: PathBuf,
-    /// A file for our own index of this work tree.
-    pub index: PathBuf,
-}
 
 /// Keeps the work tree of one session, under one lease.
 pub struct GitTrees {

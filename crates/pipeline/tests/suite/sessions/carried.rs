@@ -6,10 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hookwright_engine::Secrets;
 use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, TurnEvent};
+use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::SessionError;
+use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::trees::{CarriedWork, GitTrees, TreeError, WorkPlace};
-use hookwright_pipeline::work_keeper::{KeepError, WorkKeeper, last_tree};
+use hookwright_pipeline::work_keeper::{KeepError, WorkKeeper, last_tree, take_work};
 use hookwright_store::Kind;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -319,4 +322,26 @@ termination: {type: fixed, iterations: 2}
     let ended = project.take_up().await.expect("it came to an end");
     assert_eq!(ended.status, SessionStatus::Completed);
     assert_eq!(world.read("work"), "zero\none\nchild 1\nchild 2\n");
+}
+
+#[tokio::test]
+async fn a_machine_takes_the_work_below_its_folder_and_removes_it_afterwards() {
+    let world = World::new(&[("services/shop/loop.yaml", LOOP)]).await;
+    let work = CarriedWork { prefix: "services/shop".into(), ..world.work.clone() };
+    let record =
+        SessionRecord { id: "0123".into(), name: "calm-fox".into(), ..SessionRecord::default() };
+    let name = record.name.parse().expect("a name");
+    let project = Project::new(&[]);
+    let calls = StoreCalls::new(project.store().shared()).expect("local");
+    let folder = world.repository.path("worker");
+    let place = WorkPlace::below(&folder, &work, &name, &record.id);
+    let git = world.repository.program();
+    let secrets = Secrets::default();
+    let keeper = take_work(git, &calls, &record, &work, 7, &place, secrets).await;
+    drop(keeper.expect("prepared"));
+    assert!(place.root(&work).ends_with("services/shop"));
+    assert!(place.root(&work).join("loop.yaml").exists());
+    place.remove().expect("removed");
+    assert!(!place.work_tree.exists());
+    place.remove().expect("nothing to remove");
 }
