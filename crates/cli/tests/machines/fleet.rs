@@ -75,7 +75,7 @@ impl Fleet {
     pub(crate) fn add_tasks(&self, count: usize) {
         let tasks = KeptTasks::new(self.store(), PROJECT);
         for number in 0..count {
-            tasks.add(&NewTask::new(&format!("task {number}")), 0).expect("kept");
+            tasks.add(&NewTask::new(format!("task {number}")), 0).expect("kept");
         }
     }
 
