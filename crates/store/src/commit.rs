@@ -22,6 +22,8 @@ pub struct Commit<'a> {
     pub deletes: Vec<Delete>,
     /// Records to write.
     pub puts: Vec<Put>,
+    /// Whether the fence's lease is released with it.
+    pub releases_lease: bool,
 }
 
 impl Commit<'_> {
@@ -46,6 +48,7 @@ impl Commit<'_> {
             expects: Vec::new(),
             deletes: Vec::new(),
             puts: Vec::new(),
+            releases_lease: false,
         }
     }
 }

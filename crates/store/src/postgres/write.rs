@@ -56,7 +56,7 @@ pub(super) fn commit(call: CallId<'_>, commit: &Commit<'_>) -> Statement {
     let (drops, puts) = (&commit.drop_journals, &commit.puts);
     let append = commit.append.as_ref();
     let entries = append.map(|append| append.entries).unwrap_or_default();
-    let statement = function("commit", 33, call)
+    let statement = function("commit", 34, call)
         .with(SqlValue::Bytes(commit.fence.and_then(|fence| bytes(&fence.lease))))
         .with(SqlValue::Number(commit.fence.map(|fence| signed(fence.token))))
         .with(SqlValue::BytesList(drops.iter().map(|key| bytes(&key.project)).collect()))
@@ -82,6 +82,7 @@ pub(super) fn commit(call: CallId<'_>, commit: &Commit<'_>) -> Statement {
         .with(SqlValue::BytesList(moves.map(|moved| bytes(&moved?.to)).collect()))
         .lists(puts, |queued| &queued.waits_for)
         .lists(puts, |queued| &queued.needs)
+        .number(i64::from(commit.releases_lease))
 }
 
 impl Statement {

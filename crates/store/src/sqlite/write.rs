@@ -58,6 +58,10 @@ impl Writer {
             // unnoticed.
             revision = next_revisions(&transaction, 1)?;
         }
+        if let Some(fence) = commit.fence.filter(|_| commit.releases_lease) {
+            let mut delete = transaction.prepare_cached("DELETE FROM leases WHERE name = ?1")?;
+            delete.execute([&fence.lease])?;
+        }
         transaction.commit()?;
         let journal = journal.zip(commit.append.as_ref().map(|append| append.journal));
         self.last_commits.note(&Note::new(journal, committed.last, revision));

@@ -68,6 +68,7 @@ every_store_keeps! {
     a_lease_is_given_back_only_by_its_holder,
     a_commit_behind_a_fence_fails_once_the_lease_was_passed_on,
     a_commit_with_a_free_lease_fails,
+    a_commit_can_release_its_own_lease,
     what_is_too_large_is_refused_before_anything_happens,
     text_of_any_kind_comes_back_as_it_was,
     an_empty_commit_is_no_error,
@@ -441,6 +442,24 @@ fn a_commit_behind_a_fence_fails_once_the_lease_was_passed_on(store: &dyn Store)
     assert_eq!(store.commit(&commit(7)).unwrap_err(), fenced);
     assert_eq!(values(store, "a"), ["1"]);
     assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), before);
+}
+
+fn a_commit_can_release_its_own_lease(store: &dyn Store) {
+    let token = granted(store, "run", "a", None);
+    let fence = Fence { lease: "run".to_owned(), token };
+    let commit = |expected| Commit {
+        fence: Some(&fence),
+        puts: vec![put("n", expected, "v")],
+        releases_lease: true,
+        ..Commit::synced()
+    };
+    // A commit that fails keeps the lease.
+    store.commit(&commit(Expected::Version(7))).unwrap_err();
+    assert!(store.holder("run").unwrap().is_some());
+    store.commit(&commit(Expected::Absent)).unwrap();
+    assert_eq!(store.holder("run").unwrap(), None);
+    let late = store.commit(&commit(Expected::Any)).unwrap_err();
+    assert!(matches!(late, StoreError::Fenced { current: None, .. }), "{late:?}");
 }
 
 fn a_commit_with_a_free_lease_fails(store: &dyn Store) {

@@ -14,7 +14,7 @@ CREATE FUNCTION hookwright.commit(
     put_lanes bytea[], put_ranks bigint[], moves_from bytea[], moves_to bytea[],
     -- The lists of all puts one after the other, and the length of each.
     put_waits_for bytea[], put_waits_for_counts bigint[],
-    put_needs bytea[], put_needs_counts bigint[]
+    put_needs bytea[], put_needs_counts bigint[], releases_lease bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     call_result bigint[] := hookwright.begin_call(client, call_number);
@@ -75,6 +75,9 @@ BEGIN
                     part.kind, part.project, part.moves_from, part.moves_to);
             END IF;
         END LOOP;
+    END IF;
+    IF releases_lease = 1 AND fence_lease IS NOT NULL THEN
+        DELETE FROM hookwright.leases AS l WHERE l.name = fence_lease AND l.token = fence_token;
     END IF;
     PERFORM hookwright.end_call(client, call_number, call_result);
     RETURN call_result;
