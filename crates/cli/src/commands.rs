@@ -23,7 +23,7 @@ mod project;
 mod reject;
 mod reopen;
 mod resume;
-mod run;
+pub(crate) mod run;
 mod schema;
 mod serve;
 mod sessions;
@@ -34,6 +34,8 @@ mod task;
 mod template;
 mod test;
 mod trust;
+mod worker;
+mod workers;
 
 use std::ffi::OsString;
 
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Run(run::RunArguments),
     Resume(resume::ResumeArguments),
     Status(status::StatusArguments),
+    Worker(worker::WorkerArguments),
+    Workers(workers::WorkersArguments),
     Stop(stop::StopArguments),
     Sessions(sessions::SessionsArguments),
     Task(task::TaskArguments),
@@ -116,6 +120,8 @@ impl Command {
             | Command::Run(_)
             | Command::Resume(_)
             | Command::Status(_)
+            | Command::Worker(_)
+            | Command::Workers(_)
             | Command::Stop(_)
             | Command::Sessions(_)
             | Command::Serve(_)
@@ -167,6 +173,8 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Run(arguments) => run::run(&arguments, screen),
         Command::Resume(arguments) => resume::resume(&arguments, screen),
         Command::Status(arguments) => status::status(&arguments, screen),
+        Command::Worker(arguments) => worker::worker(&arguments, screen),
+        Command::Workers(arguments) => workers::workers(&arguments, screen),
         Command::Stop(arguments) => stop::stop(&arguments, screen),
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
         Command::Task(arguments) => task::task(&arguments, screen),

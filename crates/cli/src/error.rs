@@ -24,6 +24,7 @@ mod testing;
 mod trust;
 mod warning;
 mod work;
+mod worker;
 
 use std::io;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ pub(crate) use self::task::TaskFailure;
 pub(crate) use self::testing::{TestFailure, TreeError};
 pub(crate) use self::warning::{cut_folder, warning_advice, warning_json};
 pub(crate) use self::work::WorkFailure;
+pub(crate) use self::worker::WorkerFailure;
 use crate::exit_code;
 use crate::store_settings::StoreSettingsFailure;
 use crate::trust::TrustError;
@@ -118,6 +120,8 @@ pub(crate) enum Failure {
     Agent(AgentFailure),
     /// A session cannot be used as asked.
     Session(SessionFailure),
+    /// A session cannot be submitted, or a worker cannot work.
+    Worker(WorkerFailure),
     /// A question cannot be answered or found.
     Approval(ApprovalFailure),
     /// A piece of work cannot be used.
@@ -189,6 +193,7 @@ impl Failure {
             | Failure::Data(_)
             | Failure::Test(_)
             | Failure::Agent(_)
+            | Failure::Worker(_)
             | Failure::Session(_) => exit_code::OUR_FAULT,
         }
     }
@@ -317,6 +322,7 @@ impl Failure {
             Failure::Data(failure) => failure.message(),
             Failure::Test(failure) => failure.message(),
             Failure::Session(failure) => failure.message(),
+            Failure::Worker(failure) => failure.message(),
             Failure::Agent(failure) => failure.message(),
             Failure::Work(failure) => failure.message(),
             Failure::Project(failure) => failure.message(),

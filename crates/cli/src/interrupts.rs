@@ -115,7 +115,10 @@ fn ignored_signals() -> IgnoredSignals {
     *AT_START.get_or_init(IgnoredSignals::read)
 }
 
-#[expect(clippy::exit, reason = "a second interrupt means: now, whatever still runs")]
-fn exit_now(code: u8) -> ! {
+#[expect(
+    clippy::exit,
+    reason = "a second interrupt, or a worker that is gone, means: now, whatever still runs"
+)]
+pub(crate) fn exit_now(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }

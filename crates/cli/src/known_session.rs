@@ -37,6 +37,8 @@ pub(crate) enum StatusWord {
     /// It has not ended, but its process is gone
     #[value(aliases = ["cut off", "cut_off"])]
     CutOff,
+    /// It waits for a worker that takes it
+    Queued,
     /// It has done all its work
     Completed,
     /// A person ended it
@@ -56,6 +58,7 @@ impl From<StatusWord> for SessionStatus {
         match word {
             StatusWord::Active => Self::Active,
             StatusWord::CutOff => Self::CutOff,
+            StatusWord::Queued => Self::Queued,
             StatusWord::Completed => Self::Completed,
             StatusWord::Interrupted => Self::Interrupted,
             StatusWord::Failed => Self::Failed,
@@ -175,6 +178,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("agentSessions", &record.agent_sessions)?;
         fields.serialize_entry("pause", &record.pause)?;
         fields.serialize_entry("pausedFor", &record.paused_for)?;
+        fields.serialize_entry("submission", &record.submission)?;
         fields.serialize_entry("parent", &record.parent)?;
         fields.serialize_entry("folder", &session_folder(record))?;
         fields.serialize_entry("process", &process)?;
@@ -198,6 +202,16 @@ impl KnownSession {
 
     pub(crate) fn runs(&self) -> bool {
         self.holder.is_some()
+    }
+
+    /// Whether it runs, or goes on without anyone doing something: workers take it.
+    pub(crate) fn goes_on(&self) -> bool {
+        let is_on_workers = self.record.submission.is_some();
+        match self.status {
+            SessionStatus::Queued => true,
+            SessionStatus::CutOff => is_on_workers,
+            _ => self.runs(),
+        }
     }
 
     /// The trace, if it is a session of another agent.
@@ -315,7 +329,9 @@ impl Sessions {
         let list = |query: Query<'_>| self.list(&Query { limit, ..query });
         let mut found = match choice {
             SessionChoice::Resume => list(Query::resumable())?,
-            SessionChoice::Stop => list(Query::with_statuses([SessionStatus::Active]))?,
+            SessionChoice::Stop => {
+                list(Query::with_statuses([SessionStatus::Active, SessionStatus::Queued]))?
+            }
             SessionChoice::Show(_) => match list(Query::with_statuses([SessionStatus::Active]))? {
                 running if running.len() == 1 => running,
                 _ => list(Query::default())?,

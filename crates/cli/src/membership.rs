@@ -26,6 +26,8 @@ const RECENT_BEATS: u32 = 3;
 pub(crate) struct Membership {
     joined: Option<(Heart, Arc<dyn Workers>)>,
     orders: Orders,
+    /// The mark of everything that its sessions start, by which a later worker finds what is left.
+    marker: Option<String>,
 }
 
 impl Membership {
@@ -36,7 +38,7 @@ impl Membership {
         no_wait: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let Some(workers) = store.workers() else {
-            return Ok(Self { joined: None, orders: Orders::default() });
+            return Ok(Self { joined: None, orders: Orders::default(), marker: None });
         };
         // Before anything is taken over.
         let ended = runtime()?.block_on(leftovers::end_leftovers(&*workers));
@@ -50,16 +52,22 @@ impl Membership {
             HeartError::Store(error) => Failure::Store(error),
             HeartError::System(cause) => Failure::NoRuntime { cause },
         })?;
-        Ok(Self { joined: Some((heart, workers)), orders })
+        let marker = Some(leftovers::marker_of(heart.id()));
+        Ok(Self { joined: Some((heart, workers)), orders, marker })
+    }
+
+    /// A process that runs one session of a worker: the worker sends the beats, and passes its orders
+    /// on.
+    pub(crate) fn of_session_process(orders: Orders, marker: String) -> Self {
+        Self { joined: None, orders, marker: Some(marker) }
     }
 
     /// This environment with the mark of this worker, by which a later one finds what it leaves.
     pub(crate) fn marked(&self, environment: Environment) -> Environment {
-        let Some((heart, _)) = &self.joined else { return environment };
-        let ours = leftovers::marker_of(heart.id());
+        let Some(ours) = &self.marker else { return environment };
         let marker = match environment.text(MARKER).filter(|outer| !outer.is_empty()) {
             Some(outer) => format!("{outer}:{ours}"),
-            None => ours,
+            None => ours.clone(),
         };
         environment.with(MARKER, marker)
     }
@@ -138,7 +146,7 @@ impl Drop for Membership {
 }
 
 /// What must not wait for the session's own thread.
-fn obey_at_once(given: &GivenOrder, no_wait: &impl Fn()) {
+pub(crate) fn obey_at_once(given: &GivenOrder, no_wait: &impl Fn()) {
     if given.order == Order::Kill {
         no_wait();
         kill_everything_now();

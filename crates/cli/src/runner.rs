@@ -271,12 +271,22 @@ impl ProjectRunner {
         if let Some(membership) = self.membership.get() {
             return Ok(membership);
         }
-        let patience = self.patience.get().cloned().flatten();
+        let patience = self.patience();
         let no_wait = move || {
             patience.iter().for_each(|patience| patience.set_limit(Duration::ZERO));
         };
         let joined = Membership::join(store, no_wait)?;
         Ok(self.membership.get_or_init(|| joined))
+    }
+
+    /// Runs its session for a worker, which has taken the lease.
+    pub(crate) fn work_for(&self, membership: Membership) {
+        let _ = self.membership.set(membership);
+    }
+
+    /// How long calls of its store wait, if that is on a network.
+    pub(crate) fn patience(&self) -> Option<Patience> {
+        self.patience.get().cloned().flatten()
     }
 
     /// Takes the session's lease, which ends with this process at the latest.
@@ -372,7 +382,7 @@ impl ProjectRunner {
         } else {
             screen.result(&summary)?
         }
-        Ok(exit_code_of(&ended))
+        Ok(exit_code_of(ended.status))
     }
 }
 
@@ -495,17 +505,19 @@ fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
     })
 }
 
-fn exit_code_of(ended: &SessionOutcome) -> u8 {
-    match ended.status {
+/// The exit code for the end of a session.
+pub(crate) fn exit_code_of(status: SessionStatus) -> u8 {
+    match status {
         SessionStatus::Completed => exit_code::GO_ON,
         SessionStatus::Aborted => exit_code::ABORT,
         SessionStatus::Interrupted => exit_code::INTERRUPTED,
         SessionStatus::Paused => exit_code::PAUSED,
         SessionStatus::Failed => exit_code::FAILED,
         // A session that has run never ends with these.
-        SessionStatus::Active | SessionStatus::CutOff | SessionStatus::Deleting => {
-            exit_code::FAILED
-        }
+        SessionStatus::Active
+        | SessionStatus::Queued
+        | SessionStatus::CutOff
+        | SessionStatus::Deleting => exit_code::FAILED,
     }
 }
 

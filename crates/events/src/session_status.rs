@@ -12,6 +12,8 @@ crate::words! {
         /// Its process is gone, and it has not ended. No record has this status: it follows from
         /// the session's lease.
         CutOff = "cut_off",
+        /// It waits for a worker that takes it.
+        Queued = "queued",
         /// It has done all its work.
         Completed = "completed",
         /// A person ended it.
@@ -41,7 +43,7 @@ impl SessionStatus {
     pub fn is_resumable(self) -> bool {
         match self {
             Self::CutOff | Self::Interrupted | Self::Failed | Self::Aborted | Self::Paused => true,
-            Self::Active | Self::Completed | Self::Deleting => false,
+            Self::Active | Self::Queued | Self::Completed | Self::Deleting => false,
         }
     }
 }

@@ -232,7 +232,8 @@ impl Children {
             record.iterations = history.iterations();
             record.hooks.clone_from(&history.hooks);
             if let Some(kept) = history.sources.take().filter(|_| !self.reloaded) {
-                sources = kept;
+                // Those of another worker's user may be kept with it.
+                sources = kept.with_hooks_of_worker_in(&sources);
             }
         }
         let Around { root, environment, agents, without_hooks, .. } = &self.around;
@@ -320,6 +321,7 @@ fn has_ended(known: &Record) -> bool {
     match stored_status(&known.status) {
         SessionStatus::Completed | SessionStatus::Failed | SessionStatus::Aborted => true,
         SessionStatus::Active
+        | SessionStatus::Queued
         | SessionStatus::CutOff
         | SessionStatus::Interrupted
         | SessionStatus::Paused

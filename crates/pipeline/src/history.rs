@@ -46,6 +46,8 @@ use unfinished::UnfinishedRun;
 pub struct History {
     /// The sequence number of the last entry.
     pub last: u64,
+    /// It has begun. A session that was only submitted to workers has not.
+    pub has_begun: bool,
     /// The number of the last firing.
     pub firings: u64,
     /// The configuration it was started with.
@@ -257,6 +259,7 @@ impl History {
             *self.hooks.entry(word.to_owned()).or_default() += 1;
         }
         self.firings = self.firings.max(event.firing);
+        self.has_begun |= begins(&event.kind);
         match event.kind {
             RunEventKind::Session(happened) => self.add_to_session(event.at, happened),
             RunEventKind::Turn(happened) => self.add_to_turn(&event.at, happened),
@@ -269,7 +272,8 @@ impl History {
 
     fn add_to_session(&mut self, at: String, happened: SessionEvent) {
         match happened {
-            SessionEvent::SessionStarted { sources, .. } => {
+            SessionEvent::SessionSubmitted { sources, .. }
+            | SessionEvent::SessionStarted { sources, .. } => {
                 self.sources = serde_json::from_value(sources).ok();
             }
             SessionEvent::SessionResumed { sources, .. } => {
@@ -518,6 +522,14 @@ pub enum HistoryError {
         /// The parser's error.
         cause: String,
     },
+}
+
+/// Whether a session with this entry has begun.
+fn begins(kind: &RunEventKind) -> bool {
+    !matches!(
+        kind,
+        RunEventKind::Session(SessionEvent::SessionSubmitted { .. } | SessionEvent::Noted { .. })
+    )
 }
 
 #[cfg(test)]

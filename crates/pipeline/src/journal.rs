@@ -16,7 +16,7 @@ use hookwright_events::{
 };
 use hookwright_process::faults;
 use hookwright_store::{
-    Append, Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
+    Append, Commit, Delete, Expected, Fence, JournalKey, Put, Store, StoreError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -26,6 +26,7 @@ use crate::limits::{RECORD_CONFLICTS_MAX, WAITING_ENTRIES_MAX};
 use crate::record::SessionRecord;
 use crate::session_issues::IssueLog;
 use crate::store_calls::{StoreCall, StoreCalls};
+use crate::submission;
 
 /// Writes a session's run events.
 pub struct SessionJournal {
@@ -286,7 +287,7 @@ impl SessionJournal {
             commit.fence = Some(&self.fence);
             commit.append = Some(append);
             commit.deletes.extend_from_slice(deletes);
-            commit.puts.extend(changed.then(|| self.put(&record, end.version)));
+            commit.puts.extend(changed.then(|| submission::put(&record, version(end.version))));
             commit.puts.extend(pages.iter().cloned());
             commit.puts.extend(others.iter().cloned());
             let mine = commit.puts.len();
@@ -332,19 +333,6 @@ impl SessionJournal {
             events.iter().filter_map(|event| beside(event)).collect::<Vec<_>>()
         });
         puts.collect()
-    }
-
-    fn put(&self, record: &SessionRecord, version: Option<u64>) -> Put {
-        Put {
-            kind: Kind::Session,
-            key: RecordKey { project: record.project().to_owned(), name: record.name.clone() },
-            expected: version.map_or(Expected::Absent, Expected::Version),
-            value: serde_json::to_string(record).unwrap_or_default(),
-            created_at_ms: record.created_at_ms(),
-            status: record.status.to_string(),
-            queued: None,
-            moves: None,
-        }
     }
 
     /// The entry's text: without secrets, and without output three times over.
@@ -436,11 +424,17 @@ fn is_in_turn(key: &str) -> bool {
     matches!(FiringKey::parse(key).point, Point::InTurn { .. })
 }
 
+/// The state in which the session's record is expected.
+fn version(version: Option<u64>) -> Expected {
+    version.map_or(Expected::Absent, Expected::Version)
+}
+
 /// Whether people rely on it: then it must survive a crash of the machine too.
 fn is_relied_on(kind: &RunEventKind) -> bool {
     matches!(
         kind,
-        RunEventKind::Session(SessionEvent::SessionStarted { .. })
+        RunEventKind::Session(SessionEvent::SessionSubmitted { .. })
+            | RunEventKind::Session(SessionEvent::SessionStarted { .. })
             | RunEventKind::Session(SessionEvent::SessionEnded { .. })
             | RunEventKind::Turn(TurnEvent::TurnEnded { .. })
             | RunEventKind::Session(SessionEvent::StageEnded { .. })

@@ -91,7 +91,11 @@ fn text_of(path: &str) -> String {
 impl LeaseOwner {
     /// This process.
     pub fn this() -> Self {
-        let pid = std::process::id();
+        Self::process(std::process::id())
+    }
+
+    /// A process of this machine.
+    pub fn process(pid: u32) -> Self {
         Self {
             worker: None,
             pid,

@@ -13,6 +13,7 @@
 //! | [`store_calls`] | a session's calls to its store, which do not block it |
 //! | [`heart`], [`orders`] | a process that shares its store with other machines: its beats, and what its sessions may do |
 //! | [`leftovers`] | what dead workers left running on this machine |
+//! | [`submission`] | sessions that wait for workers, and what they need |
 //! | [`stored_session`] | a session in the store, and whether a process runs it |
 //! | [`session_files`] | the files of a session's folder, in the store |
 //! | [`queue`] | where a stage's work items come from, and what became of them |
@@ -60,6 +61,7 @@ pub mod session_state;
 pub mod sources;
 pub mod store_calls;
 pub mod stored_session;
+pub mod submission;
 pub mod task_lease;
 pub mod timeline;
 pub mod trace;

@@ -340,3 +340,10 @@ pub const KILL_AFTER: u32 = 32;
 /// How often the heart looks at the clock: its waiting does not count the time in which the machine
 /// sleeps.
 pub const CLOCK_LOOK: Duration = Duration::from_secs(1);
+
+/// Workers in a row that may be lost with a session before one of its turns ends. A session that
+/// takes machines down would otherwise go through all of them.
+pub const LOSSES_MAX: u32 = 3;
+
+/// Sessions of one worker that are read at once. A worker has as many as it runs at once.
+pub const HELD_READ_AT_ONCE: usize = 1_000;

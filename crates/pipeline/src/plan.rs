@@ -7,6 +7,7 @@ mod unfired_hooks;
 
 pub use candidates::StageAgent;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct Plan {
     pub callback: CallbackAddress,
     /// The session pauses for a person when it has cost this many US dollars.
     pub max_cost: Option<f64>,
+    /// The kinds of all agents, also of those in sessions that hooks start.
+    pub agent_kinds: BTreeSet<String>,
 }
 
 /// A stage of a plan.
@@ -161,7 +164,9 @@ impl Plan {
         match plan {
             Ok(mut plan) if of_children.is_empty() => {
                 let all: Vec<&Self> = std::iter::once(&plan).chain(&children).collect();
+                let kinds: BTreeSet<String> = all.iter().flat_map(|plan| plan.kinds()).collect();
                 plan.unfired = unfired_hooks::find(&all, around.connections);
+                plan.agent_kinds = kinds;
                 Ok(plan)
             }
             Ok(_) => Err(of_children),
@@ -232,7 +237,18 @@ impl Plan {
             let Loaded { hooks, mut left_out, callback, .. } = whole;
             left_out.append(&mut planning.left_out);
             let unfired = Vec::new();
-            return Ok(Self { name, stages, hooks, left_out, unfired, callback, max_cost });
+            let mut plan = Self {
+                name,
+                stages,
+                hooks,
+                left_out,
+                unfired,
+                callback,
+                max_cost,
+                agent_kinds: BTreeSet::new(),
+            };
+            plan.agent_kinds = plan.kinds().collect();
+            return Ok(plan);
         }
         Err(planning.faults)
     }
@@ -247,6 +263,12 @@ impl Plan {
             self.stages.iter_mut().for_each(|stage| stage.max_cost = None);
         }
         self
+    }
+
+    /// The kinds of the agents of its stages.
+    fn kinds(&self) -> impl Iterator<Item = String> {
+        let agents = self.stages.iter().flat_map(|stage| &stage.agents);
+        agents.map(|agent| agent.agent.kind().to_owned())
     }
 
     /// The number of hooks of the session, each counted once.
@@ -346,7 +368,10 @@ impl<'a> Planning<'a> {
                 // A loop by itself is the session.
                 None => std::ptr::eq(*source, &raw const self.sources.all[0]),
             },
-            SourceRole::Pipeline | SourceRole::Project | SourceRole::Global => true,
+            SourceRole::Pipeline
+            | SourceRole::Project
+            | SourceRole::Global
+            | SourceRole::Worker => true,
             SourceRole::Prompt | SourceRole::Script => false,
         };
         let files: Vec<(ConfigFile, &str)> = self

@@ -9,6 +9,7 @@ use hookwright_events::{
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
+use crate::submission::Submission;
 use crate::trees::CarriedWork;
 
 /// The command of sessions of the built-in agent that a person prompts.
@@ -99,6 +100,9 @@ pub struct SessionRecord {
     /// The latest sessions of its agents, by the agents' own names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_sessions: Vec<AgentSession>,
+    /// What it needs from workers, if it was submitted to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Submission>,
     /// The hook that started it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -249,6 +253,11 @@ impl SessionRecord {
     /// Applies an event. Returns whether the record in the store has to change.
     pub(crate) fn see(&mut self, event: &RunEvent) -> bool {
         match &event.kind {
+            RunEventKind::Session(SessionEvent::SessionSubmitted { plan, stages, .. }) => {
+                self.plan.clone_from(plan);
+                self.stages.clone_from(stages);
+                self.status = SessionStatus::Queued;
+            }
             RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
                 self.plan.clone_from(plan);
                 self.stages.clone_from(stages);

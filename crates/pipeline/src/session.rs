@@ -184,7 +184,7 @@ impl Session {
         // An agent that a dead run left behind must not be the first caller.
         self.end_survivors().await;
         self.move_desk(None);
-        if self.course.history().last == 0 {
+        if !self.course.history().has_begun {
             task_desk.open();
         }
         let mut desk = self.open_desk();

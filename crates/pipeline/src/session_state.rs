@@ -266,7 +266,8 @@ impl SessionState {
                 closed.hooks.append(&mut self.hooks);
                 closed.questions.append(&mut self.questions);
             }
-            SessionEvent::SessionStarted { .. }
+            SessionEvent::SessionSubmitted { .. }
+            | SessionEvent::SessionStarted { .. }
             | SessionEvent::Paused { .. }
             | SessionEvent::Continued {}
             | SessionEvent::TreeKept { .. }

@@ -8,6 +8,7 @@
 //! folder.
 
 mod child_sources;
+mod guards;
 mod project_runs;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub enum SourceRole {
     Project,
     /// The user's hooks for all projects.
     Global,
+    /// The hooks for all projects of the user whose worker runs the session.
+    Worker,
     /// A prompt of an agent.
     Prompt,
     /// A file that an agent's settings name, such as a scripted agent's turns.
@@ -49,7 +52,7 @@ impl SourceRole {
             SourceRole::Loop => Some(Layer::Loop),
             SourceRole::Pipeline => Some(Layer::Pipeline),
             SourceRole::Project => Some(Layer::Project),
-            SourceRole::Global => Some(Layer::Global),
+            SourceRole::Global | SourceRole::Worker => Some(Layer::Global),
             SourceRole::Prompt | SourceRole::Script => None,
         }
     }

@@ -104,6 +104,8 @@ impl Timeline {
 
     fn see_session(&mut self, at: String, happened: SessionEvent, closed: EndedParts) {
         match happened {
+            // Where it waits is told by its record.
+            SessionEvent::SessionSubmitted { .. } => {}
             SessionEvent::SessionStarted { plan, stages, .. } => {
                 self.parts.reach(Milestone::SessionBegan { at, plan, stages });
             }

@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Answer its questions", &["approvals", "approve", "reject", "serve"]),
     ("Put hooks inside an agent", &["connect", "trust", "hook", "doctor"]),
     ("Move from another system", &["import", "config"]),
-    ("Share sessions between machines", &["store"]),
+    ("Share sessions between machines", &["store", "worker", "workers"]),
     ("Get help", &["help", "completions"]),
 ];
 
@@ -40,7 +40,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("explain", &["hookwright explain iteration:complete --data '{\"iteration\": 10}'"]),
     ("test", &["hookwright test"]),
-    ("run", &["hookwright run loop.yaml --dry-run", "hookwright run loop.yaml --agent claude"]),
+    (
+        "run",
+        &[
+            "hookwright run loop.yaml --dry-run",
+            "hookwright run loop.yaml --agent claude",
+            "hookwright run loop.yaml --on workers --sessions 3",
+        ],
+    ),
+    ("workers", &["hookwright workers"]),
+    ("worker", &["hookwright worker", "hookwright worker --at-once 4 --label gpu"]),
     (
         "agent",
         &[

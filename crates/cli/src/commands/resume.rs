@@ -4,28 +4,31 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hookwright_events::SessionStatus;
-use hookwright_pipeline::folder::{SessionFolder, SessionName};
-use hookwright_pipeline::history::History;
-use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
-use hookwright_pipeline::session::Parts;
+use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::lease::{self, LeaseError};
+use hookwright_pipeline::record::AGENT_COMMAND;
 use hookwright_pipeline::stored_session::stored_status;
+use hookwright_pipeline::submission;
 use hookwright_pipeline::trace::TraceKey;
-use hookwright_store::{JournalKey, Record, Store};
+use hookwright_store::{Record, Store};
 
 use crate::config_files::ConfigOptions;
-use crate::error::{Failure, SessionFailure};
+use crate::error::{Failure, SessionFailure, WorkerFailure};
 use crate::exit_code;
 use crate::known_session::{SessionChoice, Sessions};
-use crate::runner::{self, Prepared, ProjectRunner};
+use crate::resumption::{Resumption, record_of};
+use crate::runner::ProjectRunner;
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
+use crate::text::visible;
 use crate::{session_choice, state};
 
 /// Resume a session that was killed, interrupted or paused, or that failed
 ///
 /// Work that is recorded as complete is not repeated; work that was in progress is, with a higher
 /// attempt number. A question that has ended the session is asked again. The session continues with
-/// the configuration that it began with.
+/// the configuration that it began with. A session that was submitted to workers is queued again, and
+/// a worker continues it.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
     /// The session: its name or id, or the beginning of one; optional if only one can be resumed
@@ -51,7 +54,11 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let found = chosen(arguments, &*store, &place)?;
     let name = found.key.name.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let no_such = || SessionFailure::Unknown { name: name.as_str().to_owned() };
-    let begun = parse(&found);
+    let begun = record_of(&found);
+    refuse_child(&*store, &found)?;
+    if begun.submission.is_some() {
+        return queue_again(arguments, &*store, &found, screen);
+    }
     // Another project has it, or another checkout of this one.
     if begun.workspace != place.found.project_root.to_string_lossy() {
         let found_first = place;
@@ -64,7 +71,6 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         place.bind_name(&store)?;
         place.waits_as(&found_first);
     }
-    refuse_child(&*store, &found)?;
     if begun.command == AGENT_COMMAND {
         return Err(SessionFailure::OfAgent { name: name.as_str().to_owned() }.into());
     }
@@ -82,35 +88,56 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         let _ = store.release(&fence.lease, fence.token);
         return Err(SessionFailure::HalfDeleted { name: known.key.name }.into());
     }
-    let journal = JournalKey { project, session: name.as_str().to_owned() };
-    let history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
-    let mut record = parse(&known);
-    record.name = name.as_str().to_owned();
-    if record.id.is_empty() {
-        record.id.clone_from(&record.name);
+    let (reload, skip_gates) = (arguments.reload, arguments.skip_gate.clone());
+    let resumption = Resumption { store, fence, known, reload, skip_gates, worker: None };
+    resumption.run(&place, &arguments.how, screen)
+}
+
+/// Lets a worker continue a session that was submitted to workers.
+fn queue_again(
+    arguments: &ResumeArguments,
+    store: &dyn Store,
+    found: &Record,
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let name = found.key.name.clone();
+    let how = &arguments.how;
+    if arguments.reload || how.switches.no_hooks || !how.switches.skip.is_empty() {
+        return Err(WorkerFailure::ChangedOnWorkers { name }.into());
     }
-    record.iterations = history.iterations();
-    record.hooks.clone_from(&history.hooks);
-    record.usage = history.usage().map(Into::into);
-    record.usage_of_children = history.usage_of_children().map(Into::into);
-    let kept = history.sources.clone();
-    let kept = kept.ok_or_else(|| SessionFailure::NothingKept { name: record.name.clone() })?;
-    let prepared =
-        if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
-    let Prepared { sources, plan, secrets } = match prepared {
-        Ok(prepared) => prepared,
-        Err(faults) => return Ok(runner::show_faults(&faults, screen)),
+    let said = |text: &str| {
+        screen.talk(&format!("session {} {text}\n", visible(&name)));
+        Ok(exit_code::GO_ON)
     };
-    runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
-    let folder = SessionFolder::new(&place.found.project_root, name);
-    let parts = Parts {
-        version: Some(known.version),
-        history,
-        reloaded: arguments.reload,
-        skip_gates: arguments.skip_gate.clone(),
-        ..Parts::new(plan, sources, folder, fence, record)
+    let fence = match lease::take(store, &lease::name_of(&found.key.project, &name)) {
+        Ok(fence) => fence,
+        Err(LeaseError::Runs { .. }) => return said("runs on a worker"),
+        Err(LeaseError::Store(error)) => return Err(Failure::Store(error)),
     };
-    place.go(parts, secrets, store, &arguments.how, screen)
+    // From here on this process holds the lease, so the stored state does not change.
+    let known = state::session(store, &found.key.project, &name)?;
+    let status = known.as_ref().map(|known| stored_status(&known.status));
+    let release = || drop(store.release(&fence.lease, fence.token));
+    match (known, status) {
+        (Some(_), Some(SessionStatus::Completed)) => {
+            release();
+            said("is completed; there is nothing to resume")
+        }
+        (Some(_), Some(SessionStatus::Queued)) => {
+            release();
+            said("is queued already")
+        }
+        (None, _) | (_, Some(SessionStatus::Deleting)) => {
+            release();
+            Err(SessionFailure::HalfDeleted { name: name.clone() }.into())
+        }
+        (Some(known), _) => {
+            let skip_gates = arguments.skip_gate.clone();
+            let queued = submission::queue_again(store, &known, &fence, skip_gates, how.max_cost);
+            queued.map_err(Failure::Store)?;
+            said("is queued; a worker continues it")
+        }
+    }
 }
 
 /// The session that the user means.
@@ -136,18 +163,12 @@ fn chosen(
     }
 }
 
-fn parse(stored: &Record) -> SessionRecord {
-    let mut record: SessionRecord = serde_json::from_str(&stored.value).unwrap_or_default();
-    record.set_project(stored.key.project.clone());
-    record
-}
-
 /// A session that a hook started is resumed with its parent.
 fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
-    let (mut origin, mut parent) = (None, parse(found).parent);
+    let (mut origin, mut parent) = (None, record_of(found).parent);
     while let Some(above) = parent {
         let known = state::session(store, &found.key.project, &above.session)?;
-        parent = known.as_ref().and_then(|known| parse(known).parent);
+        parent = known.as_ref().and_then(|known| record_of(known).parent);
         origin = Some((
             above.session,
             known.is_some_and(|known| stored_status(&known.status) == SessionStatus::Completed),

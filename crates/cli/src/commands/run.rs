@@ -5,6 +5,7 @@ use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::session::Parts;
 use hookwright_pipeline::stored_session::stored_status;
+use hookwright_store::Record;
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
@@ -13,6 +14,7 @@ use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::state;
+use crate::submitting::{self, SubmitOptions};
 
 /// Run an agent through a loop or a pipeline
 ///
@@ -22,6 +24,9 @@ use crate::state;
 /// cut off. Exits with 0 if the session has completed, 3 if a hook aborted it, 5 if it failed, 6 if
 /// it is paused and waits for a person, 130 if it was interrupted, 1 for an error of hookwright or
 /// faulty files.
+///
+/// With `--on workers`, sessions are stored for workers on any machine (`hookwright worker`) instead,
+/// which needs a Postgres store.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// The loop or pipeline
@@ -42,6 +47,9 @@ pub(crate) struct RunArguments {
     dry_run: bool,
 
     #[command(flatten)]
+    submit: SubmitOptions,
+
+    #[command(flatten)]
     how: SessionOptions,
 }
 
@@ -49,20 +57,33 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     let mut place = ProjectRunner::find(&arguments.how.options)?;
     place.enter_project_of(&arguments.file, &arguments.how.options)?;
     let asked = place.asked(&arguments.file, arguments.agent.as_deref());
-    let Prepared { sources, plan, secrets } = match place.prepare(asked)? {
+    let prepared = match place.prepare(asked)? {
         Ok(prepared) => prepared,
         Err(faults) => return Ok(runner::show_faults(&faults, screen)),
     };
     if arguments.dry_run {
+        let plan = &prepared.plan;
         screen.left_out(&plan.left_out);
-        runner::warn_of_unfired_hooks(&arguments.how.switches, &plan, screen);
+        runner::warn_of_unfired_hooks(&arguments.how.switches, plan, screen);
         if arguments.how.shown.json {
-            screen.json(&render::plan_json(&plan))?;
+            screen.json(&render::plan_json(plan))?;
         } else {
-            screen.result(&render::plan(&plan))?;
+            screen.result(&render::plan(plan))?;
         }
         return Ok(exit_code::GO_ON);
     }
+    if arguments.submit.is_given() {
+        let name = arguments.session.as_deref();
+        return submitting::submit(
+            &place,
+            prepared,
+            name,
+            &arguments.submit,
+            &arguments.how,
+            screen,
+        );
+    }
+    let Prepared { sources, plan, secrets } = prepared;
     let given = arguments.session.as_ref().map(|name| name.parse::<SessionName>());
     let given = given.transpose().map_err(SessionFailure::Name)?;
     let store = place.open_store()?;
@@ -74,16 +95,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     let fence = place.take(&*store, &name)?;
     if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {
         let _ = store.release(&fence.lease, fence.token);
-        let (name, status) = (known.key.name, stored_status(&known.status));
-        return Err(Failure::Session(match status {
-            SessionStatus::Completed => SessionFailure::Taken { name },
-            SessionStatus::Deleting => SessionFailure::HalfDeleted { name },
-            // We hold its lease, so no other process runs it.
-            SessionStatus::Active => {
-                SessionFailure::Unfinished { name, status: SessionStatus::CutOff }
-            }
-            status => SessionFailure::Unfinished { name, status },
-        }));
+        return Err(taken(known).into());
     }
     let folder = SessionFolder::new(&place.found.project_root, name.clone());
     if runner::has_stages(&folder) {
@@ -95,4 +107,15 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     let record = place.new_record(&name, &plan, &secrets);
     let parts = Parts::new(plan, sources, folder, fence, record);
     place.go(parts, secrets, store, &arguments.how, screen)
+}
+
+/// Why a new session cannot have the name of this one, which no process runs.
+pub(crate) fn taken(known: Record) -> SessionFailure {
+    let (name, status) = (known.key.name, stored_status(&known.status));
+    match status {
+        SessionStatus::Completed => SessionFailure::Taken { name },
+        SessionStatus::Deleting => SessionFailure::HalfDeleted { name },
+        SessionStatus::Active => SessionFailure::Unfinished { name, status: SessionStatus::CutOff },
+        status => SessionFailure::Unfinished { name, status },
+    }
 }

@@ -10,6 +10,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions};
 use crate::known_work::KnownWork;
+use crate::known_workers::KnownWorkers;
 use crate::render::session_table;
 use crate::render::table::Table;
 use crate::screen::Screen;
@@ -18,6 +19,12 @@ use crate::text::{Paint, count, one_line};
 
 /// Resumable sessions that are shown.
 const RESUMABLE_SHOWN_MAX: usize = 5;
+
+/// Queued sessions that are shown.
+const QUEUED_SHOWN_MAX: usize = 10;
+
+/// Queued sessions that are counted.
+const QUEUED_MAX: usize = 1_000;
 
 /// Issues that are shown; `--json` has all.
 const ISSUES_SHOWN_MAX: usize = 30;
@@ -31,7 +38,7 @@ const NOTE_MAX: usize = 500;
 /// Resumable sessions that are counted.
 const RESUMABLE_MAX: usize = 1_000;
 
-/// Show running sessions and what they wait for, what can be resumed, and the state of issues and
+/// Show running and queued sessions and what they wait for, what can be resumed, and the state of issues and
 /// tasks
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
@@ -48,26 +55,37 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
     let mut running = sessions.list(&Query::with_statuses([SessionStatus::Active]))?;
     let mut resumable =
         sessions.list(&Query { limit: Some(RESUMABLE_MAX), ..Query::resumable() })?;
+    let queued = Query::with_statuses([SessionStatus::Queued]);
+    let mut queued = sessions.list(&Query { limit: Some(QUEUED_MAX), ..queued })?;
+    let workers = match sessions.store.as_deref().filter(|_| !queued.is_empty()) {
+        Some(store) => KnownWorkers::read(store)?,
+        None => KnownWorkers { all: Vec::new() },
+    };
     let work = KnownWork::find(&sessions)?;
     let waits = session_waits::of_project(&sessions)?;
     if arguments.json {
         sessions.read_issues(&mut running)?;
         sessions.read_issues(&mut resumable)?;
+        sessions.read_issues(&mut queued)?;
         let all = |list: &[KnownSession]| -> Vec<Value> {
             list.iter().map(|session| as_json(session, &waits)).collect()
         };
-        let (running, resumable) = (all(&running), all(&resumable));
+        let (running, resumable, mut waiting) = (all(&running), all(&resumable), all(&queued));
+        for (value, session) in waiting.iter_mut().zip(&queued) {
+            value["needs"] = workers.missing_for(session).into();
+        }
         let project = &sessions.project;
         screen.json(&json!({
             "version": 1,
             "project": project,
             "running": running,
+            "queued": waiting,
             "resumable": resumable,
             "work": work.json(),
         }))?;
         return Ok(exit_code::GO_ON);
     }
-    let text = shown(&running, &resumable, &waits) + &shown_work(&work);
+    let text = shown(&running, (&queued, &workers), &resumable, &waits) + &shown_work(&work);
     screen.result(&text)?;
     Ok(exit_code::GO_ON)
 }
@@ -80,13 +98,28 @@ fn as_json(session: &KnownSession, waits: &SessionWaits) -> Value {
     value
 }
 
-fn shown(running: &[KnownSession], resumable: &[KnownSession], waits: &SessionWaits) -> String {
+fn shown(
+    running: &[KnownSession],
+    (queued, workers): (&[KnownSession], &KnownWorkers),
+    resumable: &[KnownSession],
+    waits: &SessionWaits,
+) -> String {
     let mut text = String::new();
     if running.is_empty() {
         text.push_str("nothing runs here\n");
     } else {
         text.push_str(&heading("running:"));
         text.push_str(&session_table::running(running, waits));
+    }
+    if !queued.is_empty() {
+        text.push_str(&heading("queued for workers:"));
+        let first = &queued[queued.len().saturating_sub(QUEUED_SHOWN_MAX)..];
+        text.push_str(&session_table::queued(first, workers));
+        let more = queued.len() - first.len();
+        if more > 0 {
+            let more = count(more, "newer session");
+            text.push_str(&format!("  and {more}; `hookwright sessions list` shows them\n"));
+        }
     }
     if resumable.is_empty() {
         return text;

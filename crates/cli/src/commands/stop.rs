@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::lease::{self, LeaseOwner};
+use hookwright_pipeline::submission;
 use hookwright_process::{Leader, Sent};
+use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::Store;
 use serde_json::json;
 
@@ -13,7 +15,7 @@ use crate::error::{Failure, SessionFailure};
 use crate::known_session::{ProjectOption, SessionChoice, Sessions};
 use crate::screen::Screen;
 use crate::text::{one_line, visible};
-use crate::{exit_code, span};
+use crate::{exit_code, span, state};
 
 /// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -24,7 +26,7 @@ const REASON_CHARS_MAX: usize = 200;
 /// End a running session, and wait for its end
 ///
 /// Its agent is asked to end, the hooks at `user:interrupt`, `session:stop` and `session:end` run,
-/// and the session can be resumed. Prints how the session ended. Exits with 1 if it is still
+/// and the session can be resumed. A session that waits for a worker leaves the queue. Prints how the session ended. Exits with 1 if it is still
 /// running when the time is over.
 #[derive(Debug, Args)]
 pub(crate) struct StopArguments {
@@ -57,6 +59,11 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
         let origin = origin.name().to_owned();
         return Err(SessionFailure::OfHook { name, command: "stop", origin, is_completed }.into());
     }
+    if session.status == SessionStatus::Queued {
+        withdraw(store, &sessions.project, &name)?;
+        tell(arguments, &sessions, &name, screen)?;
+        return Ok(exit_code::GO_ON);
+    }
     let lease = lease::name_of(&sessions.project, &name);
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
         return Err(SessionFailure::NotRunning { name, status: session.status }.into());
@@ -74,6 +81,17 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     }
     tell(arguments, &sessions, &name, screen)?;
     Ok(exit_code::GO_ON)
+}
+
+/// Takes a session out of the queue of workers.
+fn withdraw(store: &dyn Store, project: &str, name: &str) -> Result<(), Failure> {
+    let known = state::session(store, project, name)?;
+    let known = known.ok_or_else(|| SessionFailure::Unknown { name: name.to_owned() })?;
+    match submission::withdraw(store, &known, iso(now_ms())).map_err(Failure::Store)? {
+        true => Ok(()),
+        // A worker took it at this moment.
+        false => Err(SessionFailure::TakenByWorker { name: name.to_owned() }.into()),
+    }
 }
 
 /// Sends a signal to this very process, never to another with the same id.

@@ -58,6 +58,8 @@ pub(crate) enum SessionFailure {
     NoneYet { project: PathBuf },
     /// `stop` was called for a session that no process runs.
     NotRunning { name: String, status: SessionStatus },
+    /// `stop` was called for a queued session, and a worker took it at that moment.
+    TakenByWorker { name: String },
     /// Another machine runs the session.
     /// Others notice its death if it is a worker.
     Elsewhere { name: String, pid: u32, host: String, is_worker: bool },
@@ -213,6 +215,11 @@ impl SessionFailure {
                 heading: format!("session `{name}` is not running: it is {}", status.in_words()),
                 place: None,
                 help: "`hookwright status` shows what is running".into(),
+            },
+            SessionFailure::TakenByWorker { name } => Message {
+                heading: format!("a worker has just taken session `{name}`"),
+                place: None,
+                help: format!("run it again: `hookwright stop {name}`"),
             },
             SessionFailure::Elsewhere { name, pid, host, is_worker } => Message {
                 heading: format!("process {pid} on machine `{host}` is running session `{name}`"),

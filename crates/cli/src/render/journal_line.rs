@@ -97,6 +97,9 @@ fn what(kind: &RunEventKind) -> String {
             let stages = stages.map(|stages| format!(" ({})", said(&stages)));
             format!("session started: {}{}", said(plan), stages.unwrap_or_default())
         }
+        RunEventKind::Session(SessionEvent::SessionSubmitted { plan, .. }) => {
+            format!("session submitted to workers: {}", said(plan))
+        }
         RunEventKind::Session(SessionEvent::SessionResumed { time, .. }) => {
             format!("session resumed, time {time}")
         }

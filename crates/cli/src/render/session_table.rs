@@ -9,6 +9,7 @@ use hookwright_pipeline::record::AgentSession;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
+use crate::known_workers::KnownWorkers;
 use crate::session_waits::SessionWaits;
 use crate::store_time;
 
@@ -65,6 +66,25 @@ pub(crate) fn running(list: &[KnownSession], waits: &SessionWaits) -> String {
     }
     let waits = list.iter().map(|session| waits_of(session, waits));
     waits.fold(table.to_string(), |text, lines| text + &lines)
+}
+
+/// Sessions that wait for workers, the oldest first, and what no worker has. The list is newest
+/// first.
+pub(crate) fn queued(list: &[KnownSession], workers: &KnownWorkers) -> String {
+    let mut table = Table::default();
+    for session in list.iter().rev() {
+        let waits = match workers.missing_for(session) {
+            Some(missing) => format!("needs {}", one_line(&missing, REASON_CHARS_MAX)),
+            None => "waits for a free worker".to_owned(),
+        };
+        table.row([
+            format!("  {}", session.name()),
+            one_line(&session.record.plan, CELL_CHARS_MAX),
+            format!("since {}", local(&session.record.start_time)),
+            waits,
+        ]);
+    }
+    table.to_string()
 }
 
 /// What a session waits for, and what the user can do about it.

@@ -339,6 +339,8 @@ fn commands_page() -> String {
         "template",
         "config set-auto-commit",
         "config set-auto-push",
+        "worker",
+        "workers",
         "store init",
         "store check",
         "store upgrade",

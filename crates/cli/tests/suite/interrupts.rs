@@ -97,7 +97,10 @@ fn read_until(mut output: impl std::io::Read, words: &str) {
 }
 
 pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Started {
-    let mut command = sandbox.command(arguments);
+    started(sandbox.command(arguments))
+}
+
+pub(crate) fn started(mut command: Command) -> Started {
     Started(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
 }
 

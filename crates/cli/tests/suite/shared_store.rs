@@ -24,7 +24,7 @@ pub(crate) fn at(sandbox: Sandbox, address: &str) -> Sandbox {
 }
 
 /// A project whose store is in a new database.
-fn shared(sandbox: Sandbox) -> Sandbox {
+pub(crate) fn shared(sandbox: Sandbox) -> Sandbox {
     let sandbox = at(sandbox, &Cluster::shared().address(&empty()));
     let initialised = sandbox.run(&["store", "init"]);
     assert_eq!(initialised, Ran::new(0, "the store is initialised (version 1)\n", ""));

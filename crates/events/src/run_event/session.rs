@@ -10,6 +10,15 @@ use crate::work_item::{ItemState, WorkItem};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionEvent {
+    /// A session is submitted to workers, one of which will begin it.
+    SessionSubmitted {
+        /// The loop's or pipeline's name.
+        plan: String,
+        /// Its stages, in order.
+        stages: Vec<String>,
+        /// The configuration to run with, even if the files change.
+        sources: Value,
+    },
     /// A session begins.
     SessionStarted {
         /// The loop's or pipeline's name.

@@ -49,7 +49,7 @@ impl Way {
 
     /// How the session starts: as a new one, or with what an earlier process left to do.
     pub(super) fn first_step(&mut self) -> Step {
-        if self.history.last == 0 {
+        if !self.history.has_begun {
             return Step::Begin;
         }
         let background = self.history.left_in_background().into_iter().map(|(key, past)| {

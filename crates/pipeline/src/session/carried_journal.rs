@@ -121,6 +121,7 @@ impl Session {
         match status {
             SessionStatus::Completed | SessionStatus::Failed | SessionStatus::Aborted => {}
             SessionStatus::Active
+            | SessionStatus::Queued
             | SessionStatus::CutOff
             | SessionStatus::Interrupted
             | SessionStatus::Paused

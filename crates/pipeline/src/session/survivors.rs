@@ -15,7 +15,7 @@ impl Session {
     /// Ends what an earlier process of this session left running.
     pub(super) async fn end_survivors(&self) {
         let history = self.course.history();
-        let of_queue = self.run_of_queue_command().filter(|_| history.last > 0);
+        let of_queue = self.run_of_queue_command().filter(|_| history.has_begun);
         self.end_what_is_left_of(history, of_queue).await;
     }
 

@@ -31,8 +31,14 @@ impl Sources {
         let found = self.children.iter().find(|child| child.name == name && child.from == from)?;
         // Scripts may be those of an agent that a hook file names for all loops.
         let shared = self.all.iter().filter(|source| {
-            matches!(source.role, SourceRole::Project | SourceRole::Global | SourceRole::Script)
-                && !found.all.iter().any(|own| own.path == source.path)
+            let is_shared = match source.role {
+                SourceRole::Project
+                | SourceRole::Global
+                | SourceRole::Worker
+                | SourceRole::Script => true,
+                SourceRole::Loop | SourceRole::Pipeline | SourceRole::Prompt => false,
+            };
+            is_shared && !found.all.iter().any(|own| own.path == source.path)
         });
         let (file, from) = (name.to_owned(), from.to_owned());
         Some(Self {

@@ -49,7 +49,7 @@ pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failu
             return Ok(exit_code::GO_ON);
         };
         last = read;
-        if !arguments.follow || !session.runs() {
+        if !arguments.follow || !session.goes_on() {
             return Ok(exit_code::GO_ON);
         }
         std::thread::sleep(FOLLOW_PAUSE);

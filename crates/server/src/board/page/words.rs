@@ -25,7 +25,7 @@ impl StateMark {
             SessionStatus::Active => StateMark::Runs,
             SessionStatus::Completed => StateMark::Good,
             SessionStatus::Failed | SessionStatus::Aborted => StateMark::Bad,
-            SessionStatus::Paused => StateMark::Waits,
+            SessionStatus::Paused | SessionStatus::Queued => StateMark::Waits,
             SessionStatus::CutOff | SessionStatus::Interrupted | SessionStatus::Deleting => {
                 StateMark::Warn
             }

@@ -1,0 +1,433 @@
+//! A worker: takes submitted sessions, and runs each in a process of its own.
+//!
+//! | file | is |
+//! |---|---|
+//! | `session_process.rs` | a session's process, as the worker sees it |
+//! | `running_session.rs` | what happens in that process |
+//! | `news.rs` | what the worker prints |
+//!
+//! A process is started before its session is known, because a claim names the process that holds
+//! the lease. While a place is free, one such process waits.
+//!
+//! The worker's heart sends its beats (`pipeline/heart.rs`), and gives orders to the sessions, which
+//! are passed on to their processes. The store is asked on another thread, so that signals and ends of sessions are seen while it is
+//! unreachable. Nothing is claimed then.
+
+mod news;
+mod running_session;
+mod session_process;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_pipeline::heart::{Heart, HeartError};
+use hookwright_pipeline::lease::LeaseOwner;
+use hookwright_pipeline::leftovers;
+use hookwright_pipeline::limits::LOSSES_MAX;
+use hookwright_pipeline::orders::Order;
+use hookwright_pipeline::submission::{
+    self, ClaimedSession, Claimer, Return, Returned, WorkerOffer,
+};
+use hookwright_process::end_run;
+use hookwright_server::approvals::{iso, now_ms};
+use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, WorkerId, Workers};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use self::news::News;
+pub(crate) use self::news::short_id;
+pub(crate) use self::running_session::run_assigned;
+use self::session_process::{Assignment, EndOfProcess, SessionProcess};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::interrupts::Interrupts;
+use crate::screen::Screen;
+
+/// Sessions of a worker at once, at most.
+pub(crate) const AT_ONCE_MAX: u16 = 256;
+
+/// Pause between two questions whether the store has news.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Pause between two searches for sessions of workers that have ended.
+const RECOVER_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long a worker leaves a session to others that it could not run.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// A worker that gave a sign of life at most so long ago is not looked at any closer.
+const RECENTLY: Duration = Duration::from_secs(60);
+
+/// How long a session process may take to end after it was asked, before it is killed.
+const END_MAX: Duration = Duration::from_secs(40);
+
+/// A project whose sessions a worker takes.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkedProject {
+    /// Its name, else its path.
+    pub(crate) key: String,
+    /// The checkout in which its sessions run.
+    pub(crate) root: PathBuf,
+}
+
+/// How a worker is started.
+pub(crate) struct WorkerSetup {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) workers: Arc<dyn Workers>,
+    pub(crate) projects: Vec<WorkedProject>,
+    pub(crate) offer: WorkerOffer,
+    pub(crate) json: bool,
+}
+
+/// A running worker.
+struct Worker {
+    setup: Arc<WorkerSetup>,
+    heart: Heart,
+    offers: Vec<String>,
+    news: News,
+    /// The process for the next session.
+    spare: Option<SessionProcess>,
+    running: BTreeMap<u64, RunningSession>,
+    /// Waits for the ends of processes, each with its number.
+    ends: JoinSet<(u64, EndOfProcess)>,
+    last_number: u64,
+    /// The project that is asked first next time, so that none waits for another.
+    next_project: usize,
+    /// Sessions that are left to other workers, and until when.
+    left_to_others: Vec<(RecordKey, Instant)>,
+    /// The store's number of changes when nothing was left to claim.
+    seen: Option<u64>,
+    is_ending: bool,
+    /// Others have declared it dead: it has lost its sessions.
+    is_dead: bool,
+}
+
+/// A session whose process runs.
+struct RunningSession {
+    key: RecordKey,
+    fence: Fence,
+    process: SessionProcess,
+    /// The worker has asked it to end, so that another worker continues the session.
+    is_given_back: bool,
+}
+
+/// Works until it is asked to end.
+pub(crate) async fn work(setup: WorkerSetup, screen: &Screen) -> Result<u8, Failure> {
+    let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+    let setup = Arc::new(setup);
+    let asked = tokio::sync::Notify::new();
+    let work = async {
+        loop {
+            let mut worker = Worker::join(&setup, screen).await?;
+            worker.go(&asked, screen).await?;
+            if worker.leave().await {
+                return Ok(exit_code::GO_ON);
+            }
+        }
+    };
+    interrupts.or_else(&|| asked.notify_one(), work).await
+}
+
+impl Worker {
+    /// Ends what dead workers left on this machine, and joins the workers of the store.
+    async fn join(setup: &Arc<WorkerSetup>, screen: &Screen) -> Result<Self, Failure> {
+        let news = News::new(setup.json);
+        let ended = leftovers::end_leftovers(&*setup.workers).await.map_err(Failure::Store)?;
+        let describe = |owner: LeaseOwner| {
+            let mut description = serde_json::to_value(&owner).unwrap_or_default();
+            description["offer"] = serde_json::to_value(&setup.offer).unwrap_or_default();
+            description.to_string()
+        };
+        let heart = Heart::start(Arc::clone(&setup.workers), describe);
+        let heart = heart.map_err(|error| match error {
+            HeartError::Store(error) => Failure::Store(error),
+            HeartError::System(cause) => Failure::NoRuntime { cause },
+        })?;
+        news.joined(setup, &heart.id().to_string(), ended, screen)?;
+        Ok(Self {
+            setup: Arc::clone(setup),
+            heart,
+            offers: setup.offer.marks(),
+            news,
+            spare: None,
+            running: BTreeMap::new(),
+            ends: JoinSet::new(),
+            last_number: 0,
+            next_project: 0,
+            left_to_others: Vec::new(),
+            seen: None,
+            is_ending: false,
+            is_dead: false,
+        })
+    }
+
+    /// Leaves the workers of the store; `false` if others had declared it dead, so that it has to join
+    /// anew.
+    async fn leave(self) -> bool {
+        let Self { setup, heart, is_ending, .. } = self;
+        let id = heart.id();
+        drop(heart);
+        // If the store is unreachable, others declare it dead.
+        let _ = tokio::task::spawn_blocking(move || setup.workers.leave(id)).await;
+        is_ending
+    }
+
+    async fn go(&mut self, asked: &tokio::sync::Notify, screen: &Screen) -> Result<(), Failure> {
+        let mut look = tokio::time::interval(LOOK_PAUSE);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut recover_at = Instant::now();
+        let mut kill_at = None;
+        loop {
+            tokio::select! {
+                Some(ended) = self.ends.join_next() => {
+                    let (number, end) = ended.expect("waiting for a process does not panic");
+                    self.session_ended(number, end, screen).await?;
+                    self.seen = None;
+                }
+                () = asked.notified(), if !self.is_ending => {
+                    self.give_all_back(screen)?;
+                    kill_at = Some(Instant::now() + END_MAX);
+                }
+                () = until(kill_at) => {
+                    kill_at = None;
+                    self.running.values().for_each(|session| session.process.kill());
+                }
+                _ = look.tick(), if !self.is_ending => {}
+            }
+            if self.is_ending || self.is_dead {
+                if self.running.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
+            if recover_at <= Instant::now() {
+                self.recover(screen).await?;
+                recover_at = Instant::now() + RECOVER_PAUSE;
+            }
+            self.claim_all(screen).await?;
+        }
+    }
+
+    /// Calls the store on another thread. An unreachable one is reported once.
+    async fn ask<T: Send + 'static>(
+        &mut self,
+        screen: &Screen,
+        call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let store = Arc::clone(&self.setup.store);
+        let called = tokio::task::spawn_blocking(move || call(&*store)).await;
+        match called.expect("calls of a store do not panic") {
+            Ok(answer) => {
+                self.news.store_is_back(screen)?;
+                Ok(Some(answer))
+            }
+            Err(error @ (StoreError::Away { .. } | StoreError::Io { .. })) => {
+                self.news.store_is_away(&error, screen)?;
+                Ok(None)
+            }
+            Err(StoreError::DeclaredDead { .. }) => {
+                if !self.is_dead {
+                    self.news.declared_dead(screen)?;
+                }
+                self.is_dead = true;
+                let sessions = self.running.values();
+                sessions.for_each(|session| session.process.kill());
+                Ok(None)
+            }
+            Err(error) => Err(Failure::Store(error)),
+        }
+    }
+
+    /// Claims sessions until every place is taken or no session is left.
+    async fn claim_all(&mut self, screen: &Screen) -> Result<(), Failure> {
+        let now = Instant::now();
+        let left = self.left_to_others.len();
+        self.left_to_others.retain(|(_, until)| *until > now);
+        if self.left_to_others.len() < left {
+            self.seen = None;
+        }
+        if self.running.len() >= self.setup.offer.at_once {
+            return Ok(());
+        }
+        let Some(changes) = self.ask(screen, |store| store.changes()).await? else { return Ok(()) };
+        if self.seen == Some(changes) {
+            return Ok(());
+        }
+        let mut without = 0;
+        while without < self.setup.projects.len() && self.running.len() < self.setup.offer.at_once {
+            let project = self.setup.projects[self.next_project].clone();
+            self.next_project = (self.next_project + 1) % self.setup.projects.len();
+            match self.claim(&project, screen).await? {
+                true => without = 0,
+                false => without += 1,
+            }
+        }
+        if without == self.setup.projects.len() {
+            self.seen = Some(changes);
+        }
+        Ok(())
+    }
+
+    /// Claims one session of a project; `false` if there is none.
+    async fn claim(&mut self, project: &WorkedProject, screen: &Screen) -> Result<bool, Failure> {
+        let spare = match self.spare.take().filter(SessionProcess::runs) {
+            Some(spare) => spare,
+            None => SessionProcess::start()?,
+        };
+        let holder = spare.holder(self.heart.id());
+        let of_project = |(key, _): &&(RecordKey, Instant)| key.project == project.key;
+        let skip = self.left_to_others.iter().filter(of_project);
+        let skip: Vec<String> = skip.map(|(key, _)| key.name.clone()).collect();
+        let (key, worker, offers) =
+            (project.key.clone(), self.heart.id().to_string(), self.offers.clone());
+        let claimed = self
+            .ask(screen, move |store| {
+                let (holder, offers) = (&*holder, &*offers);
+                let claimer = Claimer { worker: &worker, holder, offers, skip: &skip };
+                submission::claim(store, &key, claimer)
+            })
+            .await?;
+        match claimed.flatten() {
+            Some(claimed) => {
+                self.start(project, claimed, spare, screen)?;
+                Ok(true)
+            }
+            None => {
+                self.spare = Some(spare);
+                Ok(false)
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        project: &WorkedProject,
+        claimed: ClaimedSession,
+        mut process: SessionProcess,
+        screen: &Screen,
+    ) -> Result<(), Failure> {
+        let ClaimedSession { name, fence, .. } = claimed;
+        let assignment = Assignment {
+            project: project.key.clone(),
+            session: name.clone(),
+            root: project.root.clone(),
+            lease: fence.lease.clone(),
+            token: fence.token,
+            worker: self.heart.id(),
+        };
+        let key = RecordKey { project: project.key.clone(), name };
+        self.news.started(&key, process.pid(), screen)?;
+        // A process that has ended at this moment is seen below.
+        process.assign(&assignment);
+        self.heart.hold(fence.clone(), process.orders());
+        self.last_number += 1;
+        let number = self.last_number;
+        let end = process.end();
+        self.ends.spawn_blocking(move || (number, end()));
+        let session = RunningSession { key, fence, process, is_given_back: false };
+        self.running.insert(number, session);
+        Ok(())
+    }
+
+    /// Asks all sessions to end, so that other workers continue them.
+    fn give_all_back(&mut self, screen: &Screen) -> Result<(), Failure> {
+        self.is_ending = true;
+        self.spare = None;
+        self.news.ending(self.running.len(), screen)?;
+        for session in self.running.values_mut() {
+            session.is_given_back = true;
+            session.process.orders().give(Order::End, "the worker gives the session back");
+        }
+        Ok(())
+    }
+
+    /// Gives a session back that has not ended with its process.
+    async fn session_ended(
+        &mut self,
+        number: u64,
+        end: EndOfProcess,
+        screen: &Screen,
+    ) -> Result<(), Failure> {
+        let Some(session) = self.running.remove(&number) else { return Ok(()) };
+        let RunningSession { key, fence, is_given_back, .. } = session;
+        self.heart.let_go(&fence);
+        // A process that was killed leaves its agents.
+        end_run(&running_session::marker(self.heart.id(), fence.token), Duration::ZERO).await;
+        let why = match (is_given_back, end.refusal()) {
+            (true, _) => Return::GivenBack,
+            (false, Some(reason)) => Return::Refused { reason },
+            (false, None) => Return::Lost,
+        };
+        let (asked, its, cause) = (key.clone(), fence, why.clone());
+        let returned = loop {
+            let (key, fence, why) = (asked.clone(), its.clone(), cause.clone());
+            let returned = self
+                .ask(screen, move |store| {
+                    let returned = submission::give_back(store, &key, &fence, iso(now_ms()), why)?;
+                    let record = store.get(Kind::Session, &key)?;
+                    Ok((returned, record.map(|record| record.status)))
+                })
+                .await?;
+            match returned {
+                Some(returned) => break returned,
+                // If this worker ends now, others find its sessions.
+                None if self.is_ending || self.is_dead => return Ok(()),
+                None => tokio::time::sleep(LOOK_PAUSE).await,
+            }
+        };
+        let (returned, status) = returned;
+        if why != Return::GivenBack && returned == Returned::Queued {
+            self.left_to_others.push((key.clone(), Instant::now() + RETRY_AFTER));
+        }
+        self.news.ended(&key, &returned, &why, status.as_deref(), &end, screen)
+    }
+
+    /// Queues the sessions of workers that have ended.
+    async fn recover(&mut self, screen: &Screen) -> Result<(), Failure> {
+        let (setup, own) = (Arc::clone(&self.setup), self.heart.id().to_string());
+        let recovered = self
+            .ask(screen, move |store| {
+                let mut all = Vec::new();
+                for project in &setup.projects {
+                    for worker in submission::holders(store, &project.key)? {
+                        if worker == own || lives(&*setup.workers, &worker)? {
+                            continue;
+                        }
+                        let now = || iso(now_ms());
+                        let some = submission::recover(store, &project.key, &worker, &now)?;
+                        let key = |name| RecordKey { project: project.key.clone(), name };
+                        all.extend(some.into_iter().map(|(name, returned)| (key(name), returned)));
+                    }
+                }
+                Ok(all)
+            })
+            .await?;
+        for (key, returned) in recovered.into_iter().flatten() {
+            self.news.recovered(&key, &returned, screen)?;
+            self.seen = None;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a worker has given a sign of life lately: then nothing is looked at any closer. Whether its
+/// sessions are taken is never decided by that.
+fn lives(workers: &dyn Workers, id: &str) -> Result<bool, StoreError> {
+    let Ok(id) = id.parse::<WorkerId>() else { return Ok(false) };
+    let found = workers.find(id)?.filter(|found| !found.is_dead);
+    let Some(found) = found else { return Ok(false) };
+    let process = serde_json::from_str::<LeaseOwner>(&found.description);
+    // A process of this machine that has ended is recognised at once.
+    let may_run = process.is_ok_and(|process| process.may_run());
+    Ok(may_run && found.silent_for < RECENTLY)
+}
+
+/// Waits until then; for ever if there is no such time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,111 @@
+//! The process of a session, from the inside: it continues the session as `resume` does, obeys its
+//! worker, and ends with it.
+
+use std::io::{BufRead, stdin};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hookwright_pipeline::leftovers;
+use hookwright_pipeline::orders::{Order, Orders};
+use hookwright_process::{end_run, kill_everything_now};
+use hookwright_store::{Fence, Patience, WorkerId};
+
+use super::session_process::{Assignment, OrderLine};
+use crate::config_files::ConfigOptions;
+use crate::error::{Failure, SessionFailure};
+use crate::hook_switches::HookSwitches;
+use crate::interrupts::exit_now;
+use crate::membership::{Membership, obey_at_once};
+use crate::resumption::{Resumption, record_of};
+use crate::runner::ProjectRunner;
+use crate::screen::Screen;
+use crate::session_options::{OutputOptions, SessionOptions};
+use crate::{exit_code, state};
+
+/// The mark of everything that the session with this token starts. A store uses a token once, but
+/// another store may have the same.
+pub(super) fn marker(worker: WorkerId, token: u64) -> String {
+    format!("held-{worker}-{token}")
+}
+
+/// Runs the session that the worker assigns on standard input.
+pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
+    let mut line = String::new();
+    let read = stdin().lock().read_line(&mut line);
+    // The worker found no session for this process, or has ended.
+    let Some(assignment) = read.ok().and_then(|_| serde_json::from_str(&line).ok()) else {
+        return Ok(exit_code::GO_ON);
+    };
+    let Assignment { project, session, root, lease, token, worker } = assignment;
+    let marker = marker(worker, token);
+    let patience: Arc<OnceLock<Option<Patience>>> = Arc::default();
+    let no_wait = {
+        let patience = Arc::clone(&patience);
+        move || {
+            let patience = patience.get().into_iter().flatten();
+            patience.for_each(|patience| patience.set_limit(Duration::ZERO));
+        }
+    };
+    let orders = Orders::telling(move |given| obey_at_once(given, &no_wait));
+    obey(orders.clone(), marker.clone());
+    let options = ConfigOptions {
+        config: Vec::new(),
+        dialect: None,
+        cwd: Some(root),
+        no_global_hooks: false,
+    };
+    let place = ProjectRunner::find(&options)?;
+    let store = place.open_store()?;
+    let _ = patience.set(place.patience());
+    if let Some(workers) = store.workers() {
+        workers.act_as(worker);
+    }
+    let marker = format!("{}:{marker}", leftovers::marker_of(worker));
+    place.work_for(Membership::of_session_process(orders, marker));
+    let unknown = || SessionFailure::Unknown { name: session.clone() };
+    let known = state::session(&*store, &project, &session)?.ok_or_else(unknown)?;
+    let submission = record_of(&known).submission.unwrap_or_default();
+    let how = SessionOptions {
+        shown: OutputOptions { json: false, agent_output: false, plain: true },
+        max_cost: submission.max_cost,
+        switches: HookSwitches { skip: Vec::new(), no_hooks: false },
+        options,
+    };
+    let resumption = Resumption {
+        store,
+        fence: Fence { lease, token },
+        known,
+        reload: false,
+        skip_gates: submission.skip_gates,
+        worker: Some(worker.to_string()),
+    };
+    resumption.run(&place, &how, screen)
+}
+
+/// Reads the worker's orders on a thread of their own: the session's thread may be busy.
+fn obey(orders: Orders, marker: String) {
+    let read = move || {
+        for line in stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            // A newer worker may say something that this process does not know.
+            if let Ok(order) = serde_json::from_str::<OrderLine>(&line) {
+                order.pass_on(&orders);
+            }
+        }
+        orders.give(Order::Kill, "the worker has ended");
+        end_at_once(&marker);
+    };
+    if std::thread::Builder::new().name("hookwright-orders".to_owned()).spawn(read).is_err() {
+        exit_now(exit_code::OUR_FAULT);
+    }
+}
+
+/// The worker is gone: kills all agents and hooks, and ends. The session may record nothing more, as
+/// it has been told first.
+fn end_at_once(marker: &str) -> ! {
+    kill_everything_now();
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        runtime.block_on(end_run(marker, Duration::ZERO));
+    }
+    exit_now(exit_code::INTERRUPTED)
+}

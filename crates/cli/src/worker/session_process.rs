@@ -1,0 +1,224 @@
+//! [`SessionProcess`]: the process in which a worker runs a session. Its standard input is a pipe:
+//! the first line is the [`Assignment`], the next ones are orders. If the worker ends, the pipe
+//! closes, and the process kills its agents and ends.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use hookwright_pipeline::lease::LeaseOwner;
+use hookwright_pipeline::orders::{GivenOrder, Order, Orders};
+use hookwright_store::WorkerId;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Failure, WorkerFailure};
+use crate::exit_code;
+use crate::text::one_line;
+
+/// Bytes of the end of a process's messages that are kept.
+const WORDS_BYTES_MAX: usize = 8 * 1024;
+
+/// How long they are waited for after the end of the process.
+const WORDS_WAIT: Duration = Duration::from_secs(1);
+
+/// Characters of them that a reason shows.
+const REASON_CHARS_MAX: usize = 300;
+
+/// The session that a process runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Assignment {
+    /// The project's name, else its path.
+    pub(super) project: String,
+    pub(super) session: String,
+    /// The folder in which it runs.
+    pub(super) root: PathBuf,
+    pub(super) lease: String,
+    pub(super) token: u64,
+    pub(super) worker: WorkerId,
+}
+
+/// What a worker tells the process of a session, as a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OrderLine {
+    order: OrderWord,
+    why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OrderWord {
+    Continue,
+    StartNoTurn,
+    End,
+    Kill,
+}
+
+impl OrderLine {
+    fn new(given: &GivenOrder) -> Self {
+        let order = match given.order {
+            Order::Continue => OrderWord::Continue,
+            Order::StartNoTurn => OrderWord::StartNoTurn,
+            Order::End => OrderWord::End,
+            Order::Kill => OrderWord::Kill,
+        };
+        Self { order, why: given.why.clone() }
+    }
+
+    /// Gives the order to a session.
+    pub(super) fn pass_on(&self, orders: &Orders) {
+        let order = match self.order {
+            OrderWord::Continue => Order::Continue,
+            OrderWord::StartNoTurn => Order::StartNoTurn,
+            OrderWord::End => Order::End,
+            OrderWord::Kill => Order::Kill,
+        };
+        orders.give(order, &self.why);
+    }
+}
+
+/// The process's standard input, which closes when the worker ends.
+type Input = Arc<Mutex<Option<ChildStdin>>>;
+
+/// A process that runs a session, or waits for one.
+pub(super) struct SessionProcess {
+    pid: u32,
+    /// `None` once it was closed.
+    input: Input,
+    orders: Orders,
+    /// `None` once its end is waited for.
+    child: Option<Child>,
+}
+
+/// How a session's process ended.
+#[derive(Debug)]
+pub(super) struct EndOfProcess {
+    status: Option<ExitStatus>,
+    /// The end of what it said.
+    words: String,
+}
+
+impl SessionProcess {
+    /// Starts a process that waits for its session.
+    pub(super) fn start() -> Result<Self, Failure> {
+        let failed = |cause| Failure::from(WorkerFailure::NoProcess { cause });
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut child = Command::new(program)
+            .args(["worker", "--session-process"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            // Ctrl-C in the worker's terminal is for the worker, which gives the session back.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let (pid, input) = (child.id(), Arc::new(Mutex::new(child.stdin.take())));
+        let told = Arc::clone(&input);
+        let orders = Orders::telling(move |given| {
+            write_line(&told, &serde_json::to_string(&OrderLine::new(given)).unwrap_or_default());
+        });
+        Ok(Self { pid, input, orders, child: Some(child) })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it has not ended while it waited for its session.
+    pub(super) fn runs(&self) -> bool {
+        self.holder_of_process().may_run()
+    }
+
+    /// Its description as the holder of a lease of this worker.
+    pub(super) fn holder(&self, worker: WorkerId) -> String {
+        let holder = LeaseOwner { worker: Some(worker), ..self.holder_of_process() };
+        serde_json::to_string(&holder).unwrap_or_default()
+    }
+
+    fn holder_of_process(&self) -> LeaseOwner {
+        LeaseOwner::process(self.pid)
+    }
+
+    /// Gives it its session.
+    pub(super) fn assign(&self, assignment: &Assignment) {
+        write_line(&self.input, &serde_json::to_string(assignment).unwrap_or_default());
+    }
+
+    /// The orders for its session, which are passed on to it.
+    pub(super) fn orders(&self) -> Orders {
+        self.orders.clone()
+    }
+
+    /// Lets it kill its agents and end.
+    pub(super) fn kill(&self) {
+        *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Waits for its end, on this thread. Can be called once.
+    pub(super) fn end(&mut self) -> impl FnOnce() -> EndOfProcess + Send + use<> {
+        let mut child = self.child.take().expect("its end is waited for once");
+        let words = child.stderr.take().map(read_in_background);
+        move || {
+            let status = child.wait().ok();
+            // What a killed process leaves may have the other end of the pipe.
+            let words = words.and_then(|words| words.recv_timeout(WORDS_WAIT).ok());
+            EndOfProcess { status, words: words.unwrap_or_default() }
+        }
+    }
+}
+
+impl Drop for SessionProcess {
+    /// A process that waits for its session ends when its input closes.
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A process that has ended reads nothing; its end is reported elsewhere.
+fn write_line(input: &Input, line: &str) {
+    if let Some(input) = &mut *input.lock().unwrap_or_else(PoisonError::into_inner) {
+        let _ = input.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+/// The end of what a process says, as text, once it says no more.
+fn read_in_background(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (words, receiver) = mpsc::channel();
+    let read = move || {
+        let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(read @ 1..) = stream.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..read]);
+            let over = kept.len().saturating_sub(WORDS_BYTES_MAX);
+            kept.drain(..over);
+        }
+        let _ = words.send(String::from_utf8_lossy(&kept).into_owned());
+    };
+    // Without a thread its words are lost, and the pipe may fill up.
+    let _ = std::thread::Builder::new().name("hookwright-words".to_owned()).spawn(read);
+    receiver
+}
+
+impl EndOfProcess {
+    /// Why the session cannot run here, if its process says so.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let code = self.status?.code()?;
+        if code != i32::from(exit_code::OUR_FAULT) {
+            return None;
+        }
+        let error = self.words.lines().find_map(|line| line.strip_prefix("error: "));
+        Some(one_line(error.unwrap_or("its process failed"), REASON_CHARS_MAX))
+    }
+
+    /// How it ended, in words: "exit code 1".
+    pub(super) fn in_words(&self) -> String {
+        match self.status {
+            Some(status) => status.to_string(),
+            None => "unknown".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a session needs, and what a worker offers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a worker has to offer so that it may take a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Needs {
+    /// Labels of the worker.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Known agents that have to be installed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// Names of secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// The folder in which work trees are made, or the checkout in which the session runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+}
+
+impl Needs {
+    /// Each need in words, which are also the labels of the store's queue.
+    pub fn marks(&self) -> Vec<String> {
+        let WorkerOffer { labels, agents, secrets, folders, .. } = &self.as_offer();
+        marks(labels, agents, secrets, folders)
+    }
+
+    fn as_offer(&self) -> WorkerOffer {
+        WorkerOffer {
+            labels: self.labels.clone(),
+            agents: self.agents.clone(),
+            secrets: self.secrets.clone(),
+            folders: self.folder.iter().cloned().collect(),
+            ..WorkerOffer::default()
+        }
+    }
+}
+
+/// A worker as it describes itself in the store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkerOffer {
+    /// The machine's name.
+    pub host: String,
+    /// The worker's process.
+    pub pid: u32,
+    /// When it began, ISO 8601 in UTC.
+    pub since: String,
+    /// Sessions at once.
+    pub at_once: usize,
+    /// Names or paths of the projects whose sessions it takes.
+    pub projects: Vec<String>,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Installed agents.
+    pub agents: Vec<String>,
+    /// Names of its user's secrets.
+    pub secrets: Vec<String>,
+    /// Folders in which it runs sessions.
+    pub folders: Vec<PathBuf>,
+}
+
+impl WorkerOffer {
+    /// Everything that it offers, in the words of [`Needs::marks`].
+    pub fn marks(&self) -> Vec<String> {
+        marks(&self.labels, &self.agents, &self.secrets, &self.folders)
+    }
+}
+
+fn marks(
+    labels: &[String],
+    agents: &[String],
+    secrets: &[String],
+    folders: &[PathBuf],
+) -> Vec<String> {
+    let texts = [("label", labels), ("agent", agents), ("secret", secrets)];
+    let named = texts
+        .into_iter()
+        .flat_map(|(what, names)| names.iter().map(move |name| format!("{what} {name}")));
+    named.chain(folders.iter().map(|folder| format!("folder {}", folder.display()))).collect()
+}
+
+/// Why none of these workers takes a session with these needs, as "needs …"; `None` if one of them
+/// does.
+pub fn missing(needs: &Needs, workers: &[WorkerOffer]) -> Option<String> {
+    if workers.is_empty() {
+        return Some("a worker of this project, and none runs".to_owned());
+    }
+    let needed = needs.marks();
+    let offers: Vec<Vec<String>> = workers.iter().map(WorkerOffer::marks).collect();
+    if offers.iter().any(|offer| needed.iter().all(|need| offer.contains(need))) {
+        return None;
+    }
+    let unknown: Vec<&str> = needed
+        .iter()
+        .filter(|need| !offers.iter().any(|offer| offer.contains(need)))
+        .map(String::as_str)
+        .collect();
+    Some(match unknown[..] {
+        [] => format!("{}, which no worker has together", needed.join(" and ")),
+        _ => format!("{}, which no worker has", unknown.join(" and ")),
+    })
+}
