@@ -37,6 +37,7 @@
 mod absence;
 mod approvals;
 mod built_in_driver;
+mod carried_session;
 mod chain_above;
 mod commands;
 mod config_files;

@@ -22,11 +22,13 @@ use hookwright_pipeline::session::{
 use hookwright_pipeline::session_id;
 use hookwright_pipeline::sources::{Finder, Gathered, ProjectRuns, RunRequest, Source, Sources};
 use hookwright_pipeline::store_calls::StoreCalls;
+use hookwright_pipeline::work_keeper::WorkKeeper;
 use hookwright_pipeline::{lease, made_names};
 use hookwright_server::AskingProject;
 use hookwright_store::{Fence, Filter, Kind, Patience, Store};
 
 use crate::approvals::{self, Asking};
+use crate::carried_session::TakenWork;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Certainty, Failure, SessionFailure, unfired_together};
 use crate::exit_code;
@@ -68,6 +70,10 @@ pub(crate) struct ProjectRunner {
     project: OnceCell<String>,
     patience: OnceCell<Option<Patience>>,
     membership: OnceCell<Membership>,
+    /// Keeps the work of the session that a worker runs.
+    work: Option<Arc<WorkKeeper>>,
+    /// The checkout, if the project root is in a work tree of a session.
+    checkout: Option<PathBuf>,
 }
 
 impl ProjectRunner {
@@ -77,18 +83,39 @@ impl ProjectRunner {
         let environment = process_environment();
         let agents = agents(&found, &environment);
         let (project, patience, membership) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Ok(Self { started_in, found, environment, agents, project, patience, membership })
+        let (work, checkout) = (None, None);
+        Ok(Self {
+            started_in,
+            found,
+            environment,
+            agents,
+            project,
+            patience,
+            membership,
+            work,
+            checkout,
+        })
     }
 
     /// The environment of a session's agents and hooks: this one, with the paths of this program
     /// and the project.
     fn environment_of_session(&self) -> Environment {
-        let project = self.found.project_root.clone();
+        let project = self.checkout.as_ref().unwrap_or(&self.found.project_root);
         let environment = self.environment.with(tasks::PROJECT, project);
         match std::env::current_exe() {
             Ok(program) => environment.with(tasks::PROGRAM, program),
             Err(_) => environment,
         }
+    }
+
+    /// Works in the work tree of a session from here on. Its files, settings and name stay those of
+    /// the checkout.
+    pub(crate) fn work_in(&mut self, work: &TakenWork) {
+        let root = work.root.clone();
+        self.checkout = Some(std::mem::replace(&mut self.found.project_root, root.clone()));
+        self.found.working_dir.clone_from(&root);
+        self.started_in = root;
+        self.work = Some(Arc::clone(&work.keeper));
     }
 
     /// Enters the project that a path leads to, if it has its own one below the working directory.
@@ -349,7 +376,7 @@ impl ProjectRunner {
             waits: self.waits(&store),
             desks: Some(Arc::new(state::desks()?)),
             gate,
-            work: None,
+            work: self.work.clone(),
             orders: self.membership(&*store)?.orders(),
         };
         let interrupt = parts.interrupt.clone();

@@ -12,7 +12,9 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::submission::{Needs, Submission, Submitter};
 use hookwright_store::{Store, StoreError};
 
+use crate::carried_session::SubmittedWork;
 use crate::commands::run::taken;
+use crate::config_files::process_environment;
 use crate::error::{Failure, SessionFailure, WorkerFailure};
 use crate::exit_code;
 use crate::following::{self, Followed};
@@ -95,9 +97,11 @@ pub(crate) fn submit(
     screen.left_out(&prepared.plan.left_out);
     runner::warn_of_unfired_hooks(&how.switches, &prepared.plan, screen);
     let needs = needs(place, &prepared, &asked.label);
+    let work = SubmittedWork::find(&place.found.project_root, &process_environment(), screen)?;
+    let work = work.as_ref();
     let mut names = Vec::new();
     for _ in 0..asked.sessions.unwrap_or(1) {
-        names.push(submit_one(place, &store, &prepared, name, &needs, how)?);
+        names.push(submit_one(place, &store, &prepared, work, name, &needs, how)?);
     }
     let followed = Followed { store: Arc::clone(&store), project: place.project(), names };
     if asked.follow {
@@ -157,6 +161,7 @@ fn submit_one(
     place: &ProjectRunner,
     store: &Arc<dyn Store>,
     prepared: &Prepared,
+    work: Option<&SubmittedWork>,
     given: Option<&str>,
     needs: &Needs,
     how: &SessionOptions,
@@ -176,6 +181,7 @@ fn submit_one(
             plan: plan.name.clone(),
             stages: plan.stages.iter().map(|stage| stage.name.clone()).collect(),
             submission: Some(submission),
+            carried: work.map(|work| work.send(&name, secrets)).transpose()?,
             ..place.new_record(&name, plan, secrets)
         };
         let submitter = Submitter { store: &**store, secrets, clock: &*clock };

@@ -79,6 +79,8 @@ pub(crate) struct WorkerSetup {
     pub(crate) projects: Vec<WorkedProject>,
     pub(crate) offer: WorkerOffer,
     pub(crate) json: bool,
+    /// The command that sets a new work tree up.
+    pub(crate) command: Option<String>,
 }
 
 /// A running worker.
@@ -316,6 +318,7 @@ impl Worker {
             lease: fence.lease.clone(),
             token: fence.token,
             worker: self.heart.id(),
+            setup: self.setup.command.clone(),
         };
         let key = RecordKey { project: project.key.clone(), name };
         self.news.started(&key, process.pid(), screen)?;

@@ -46,6 +46,10 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "PROJECT")]
     project: Vec<String>,
 
+    /// A shell command that recreates what git ignores, in each new work tree of a session
+    #[arg(long, value_name = "COMMAND")]
+    setup: Option<String>,
+
     /// Print one line of JSON for each event
     #[arg(long)]
     json: bool,
@@ -76,7 +80,14 @@ pub(crate) fn worker(arguments: &WorkerArguments, screen: &Screen) -> Result<u8,
         folders: projects.iter().map(|project| project.root.clone()).collect(),
         ..offer_of_machine(&here)?
     };
-    let setup = WorkerSetup { store, workers, projects, offer, json: arguments.json };
+    let setup = WorkerSetup {
+        store,
+        workers,
+        projects,
+        offer,
+        json: arguments.json,
+        command: arguments.setup.clone(),
+    };
     check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
     // Not the runtime of sessions, which adopts and reaps what its children leave.
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,8 +1,11 @@
 //! What a person can do about workers, and sessions that are submitted to them.
 
 use std::io;
+use std::path::PathBuf;
 
 use hookwright_config::Fault;
+use hookwright_pipeline::trees::{CarryError, SetupError, TreeError};
+use hookwright_pipeline::work_keeper::TakeError;
 
 use super::{Failure, Message, advice, without_number};
 
@@ -23,6 +26,14 @@ pub(crate) enum WorkerFailure {
     Secrets { faults: Vec<Fault> },
     /// All generated names were taken at the same moment.
     NoNameIsFree,
+    /// The project's commit cannot be sent to workers.
+    NotCarried { error: CarryError },
+    /// The folder of work trees cannot be created.
+    NoWorkFolder { folder: PathBuf, cause: io::Error },
+    /// The work tree of a session cannot be made.
+    NoWork { error: TakeError },
+    /// The command that sets a work tree up has failed.
+    NoSetup { error: SetupError },
 }
 
 impl From<WorkerFailure> for Failure {
@@ -67,11 +78,62 @@ impl WorkerFailure {
                 ),
                 "`hookwright check` shows what is wrong with secrets.env".to_owned(),
             ),
+            Self::NotCarried { error } => (
+                format!("this project cannot be sent to workers: {error}"),
+                of_carrying(error).to_owned(),
+            ),
+            Self::NoWorkFolder { folder, cause } => (
+                format!("cannot create `{}`: {}", folder.display(), without_number(cause)),
+                "check the rights of the checkout".to_owned(),
+            ),
+            Self::NoWork { error } => (
+                format!("cannot make the work tree of the session: {error}"),
+                "check this machine's access to the git remote".to_owned(),
+            ),
+            Self::NoSetup { error } => (
+                format!("cannot set the work tree up: {error}"),
+                "correct the command that `hookwright worker --setup` names".to_owned(),
+            ),
             Self::NoNameIsFree => (
                 "cannot find a free name for the session".to_owned(),
                 "run it again, or choose a name with `--session`".to_owned(),
             ),
         };
         Message { heading, place: None, help }
+    }
+}
+
+/// What to do if a project cannot be sent to workers.
+fn of_carrying(error: &CarryError) -> &'static str {
+    match error {
+        CarryError::NotARepository { .. } | CarryError::Ignored { .. } => {
+            "put the project into a git repository with a remote"
+        }
+        CarryError::NoCommit { .. } => "commit something: `git commit`",
+        CarryError::NoRemote { .. } => "add a remote: `git remote add origin ADDRESS`",
+        CarryError::SeveralRemotes { .. } => {
+            "choose one for this branch: `git branch --set-upstream-to=REMOTE/BRANCH`"
+        }
+        CarryError::PasswordInAddress { .. } => {
+            "keep the password in a credential helper: `git remote set-url NAME ADDRESS`"
+        }
+        CarryError::RelativeAddress { .. } => {
+            "set an address that workers can reach: `git remote set-url NAME ADDRESS`"
+        }
+        CarryError::Shallow { .. } => "fetch the rest: `git fetch --unshallow`",
+        CarryError::Tree(TreeError::Unreachable { .. }) => {
+            "check the address and your access: `git push --dry-run`"
+        }
+        CarryError::Tree(TreeError::Refused { .. }) => "ask for the right to push to the remote",
+        CarryError::Tree(TreeError::HoldsSecret { .. }) => {
+            "remove the secret from the commits that the remote does not have"
+        }
+        CarryError::Tree(
+            TreeError::NoGit
+            | TreeError::Failed { .. }
+            | TreeError::TookTooLong { .. }
+            | TreeError::Missing { .. }
+            | TreeError::File { .. },
+        ) => "check the repository: `git status`",
     }
 }

@@ -11,8 +11,9 @@ use hookwright_process::{end_run, kill_everything_now};
 use hookwright_store::{Fence, Patience, WorkerId};
 
 use super::session_process::{Assignment, OrderLine};
-use crate::config_files::ConfigOptions;
-use crate::error::{Failure, SessionFailure};
+use crate::carried_session::TakenWork;
+use crate::config_files::{ConfigOptions, process_environment};
+use crate::error::{Failure, SessionFailure, WorkerFailure};
 use crate::hook_switches::HookSwitches;
 use crate::interrupts::exit_now;
 use crate::membership::{Membership, obey_at_once};
@@ -36,7 +37,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     let Some(assignment) = read.ok().and_then(|_| serde_json::from_str(&line).ok()) else {
         return Ok(exit_code::GO_ON);
     };
-    let Assignment { project, session, root, lease, token, worker } = assignment;
+    let Assignment { project, session, root, lease, token, worker, setup } = assignment;
     let marker = marker(worker, token);
     let patience: Arc<OnceLock<Option<Patience>>> = Arc::default();
     let no_wait = {
@@ -54,7 +55,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         cwd: Some(root),
         no_global_hooks: false,
     };
-    let place = ProjectRunner::find(&options)?;
+    let mut place = ProjectRunner::find(&options)?;
     let store = place.open_store()?;
     let _ = patience.set(place.patience());
     if let Some(workers) = store.workers() {
@@ -64,7 +65,16 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     place.work_for(Membership::of_session_process(orders, marker));
     let unknown = || SessionFailure::Unknown { name: session.clone() };
     let known = state::session(&*store, &project, &session)?.ok_or_else(unknown)?;
-    let submission = record_of(&known).submission.unwrap_or_default();
+    let (record, fence) = (record_of(&known), Fence { lease, token });
+    let secrets = place.found.secrets().map_err(|faults| WorkerFailure::Secrets { faults })?;
+    let root = place.found.project_root.clone();
+    let environment = process_environment();
+    let setup = setup.as_deref();
+    let work = TakenWork::take(&root, &environment, &store, &record, &fence, &secrets, setup)?;
+    if let Some(work) = &work {
+        place.work_in(work);
+    }
+    let submission = record.submission.unwrap_or_default();
     let how = SessionOptions {
         shown: OutputOptions { json: false, agent_output: false, plain: true },
         max_cost: submission.max_cost,
@@ -73,13 +83,17 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     };
     let resumption = Resumption {
         store,
-        fence: Fence { lease, token },
+        fence,
         known,
         reload: false,
         skip_gates: submission.skip_gates,
         worker: Some(worker.to_string()),
     };
-    resumption.run(&place, &how, screen)
+    let ended = resumption.run(&place, &how, screen);
+    if let Some(work) = work {
+        work.remove();
+    }
+    ended
 }
 
 /// Reads the worker's orders on a thread of their own: the session's thread may be busy.

@@ -38,6 +38,9 @@ pub(super) struct Assignment {
     pub(super) lease: String,
     pub(super) token: u64,
     pub(super) worker: WorkerId,
+    /// The command that sets a new work tree up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) setup: Option<String>,
 }
 
 /// What a worker tells the process of a session, as a line.

@@ -1,5 +1,7 @@
 //! Workers: real processes with different homes, a real database, one checkout.
 
+mod carried;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -51,6 +53,10 @@ fn is(sandbox: &Sandbox, name: &str, status: &str) -> bool {
 /// The next thing that a worker says about this.
 fn hears(worker: &mut Started, event: &str) {
     worker.wait_for_words(&format!("\"event\":\"{event}\""));
+}
+
+fn is_there(sandbox: &Sandbox, name: &str) -> bool {
+    sandbox.path(name).exists()
 }
 
 fn write(sandbox: &Sandbox, name: &str, text: &str) {

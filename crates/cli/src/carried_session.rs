@@ -1,0 +1,129 @@
+//! The work of a submitted session: what `run --on workers` sends, and what a worker makes of it.
+//!
+//! The project's commit goes to its git remote. A worker makes a work tree of it below its checkout,
+//! so the path is the same wherever the checkout is. A project outside git is not carried: its
+//! sessions run in the checkout itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_engine::Secrets;
+use hookwright_engine::variables::Environment;
+use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::store_calls::StoreCalls;
+use hookwright_pipeline::trees::{
+    Carriable, CarriedWork, CarryError, GitProgram, TreeError, WorkPlace, run_setup,
+};
+use hookwright_pipeline::work_keeper::{WorkKeeper, take_work};
+use hookwright_store::{Fence, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Failure, SessionFailure, WorkerFailure};
+use crate::host::runtime;
+use crate::screen::Screen;
+use crate::text::count;
+
+/// The folder of work trees, relative to the project root.
+const FOLDER: &str = ".hookwright/work";
+
+/// What is sent with each submitted session.
+pub(crate) struct SubmittedWork {
+    git: GitProgram,
+    root: PathBuf,
+    carriable: Carriable,
+}
+
+/// The work tree of a session on this machine.
+pub(crate) struct TakenWork {
+    /// The project root in it.
+    pub(crate) root: PathBuf,
+    pub(crate) keeper: Arc<WorkKeeper>,
+    place: WorkPlace,
+}
+
+impl SubmittedWork {
+    /// Checks whether the project can be carried. `None` if it is not in git.
+    pub(crate) fn find(
+        root: &Path,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<Option<Self>, Failure> {
+        let git = match GitProgram::find(environment.for_agents()) {
+            Ok(git) => git,
+            Err(TreeError::NoGit) => return Ok(None),
+            Err(error) => return Err(not_carried(error)),
+        };
+        let carriable = match runtime()?.block_on(Carriable::find(&git, root)) {
+            Ok(carriable) => carriable,
+            Err(CarryError::NotARepository { .. } | CarryError::Ignored { .. }) => return Ok(None),
+            Err(error) => return Err(not_carried(error)),
+        };
+        if carriable.uncommitted > 0 {
+            let files = count(carriable.uncommitted, "file");
+            screen.talk(&format!(
+                "note: {files} with uncommitted changes: workers get the last commit, without them\n"
+            ));
+        }
+        Ok(Some(Self { git, root: root.to_owned(), carriable }))
+    }
+
+    /// Sends the commit for a session of this name.
+    pub(crate) fn send(
+        &self,
+        name: &SessionName,
+        secrets: &Secrets,
+    ) -> Result<CarriedWork, Failure> {
+        let sent = self.carriable.submit(&self.git, &self.root, name, secrets);
+        runtime()?.block_on(sent).map_err(not_carried)?;
+        Ok(self.carriable.work.clone())
+    }
+}
+
+impl TakenWork {
+    /// Makes the work tree of a claimed session, and runs the worker's command in it.
+    pub(crate) fn take(
+        root: &Path,
+        environment: &Environment,
+        store: &Arc<dyn Store>,
+        record: &SessionRecord,
+        fence: &Fence,
+        secrets: &Secrets,
+        setup: Option<&str>,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(work) = &record.carried else { return Ok(None) };
+        let name: SessionName = record.name.parse().map_err(SessionFailure::Name)?;
+        let folder = root.join(FOLDER);
+        let ignored = folder.join(".gitignore");
+        let made = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&ignored, "*\n"));
+        made.map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
+        let place = WorkPlace::below(&folder, work, &name, &record.id);
+        let git = GitProgram::find(environment.for_agents()).map_err(not_carried)?;
+        let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
+        let keeper = runtime()?.block_on(async {
+            let (record, token) = (record.clone(), fence.token);
+            let taken = take_work(git, &calls, &record, work, token, &place, secrets.clone());
+            let keeper = taken.await.map_err(|error| WorkerFailure::NoWork { error })?;
+            if let Some(command) = setup {
+                let (folder, environment) = (place.root(work), environment.for_agents());
+                let never = CancellationToken::new();
+                // What it prints is part of its error.
+                let show = &mut |_: &str| {};
+                let ran = run_setup(command, &folder, environment, secrets, show, &never).await;
+                ran.map_err(|error| WorkerFailure::NoSetup { error })?;
+            }
+            Ok::<_, Failure>(keeper)
+        })?;
+        Ok(Some(Self { root: place.root(work), keeper, place }))
+    }
+
+    /// Removes the work tree: all that is recorded is in the git remote.
+    pub(crate) fn remove(&self) {
+        // A later session is not disturbed by what stays.
+        let _ = self.place.remove();
+    }
+}
+
+fn not_carried(error: impl Into<CarryError>) -> Failure {
+    WorkerFailure::NotCarried { error: error.into() }.into()
+}

@@ -1,0 +1,107 @@
+//! Sessions of a project in git: workers make a work tree of the submitted commit.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{hears, is, is_there, submit, worker, write};
+use crate::interrupts::{Left, until};
+use crate::shared_store::shared;
+use crate::support::Sandbox;
+
+/// Runs git, and returns what it printed.
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut git = Command::new("git");
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.com");
+    }
+    let ran = git.args(words).current_dir(folder).output().unwrap();
+    assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+}
+
+/// A project in git, whose agent writes into its work tree and waits in its second turn.
+fn project() -> Sandbox {
+    let sandbox = shared(Sandbox::new());
+    let root = sandbox.path("").canonicalize().unwrap();
+    let agent = format!(
+        "echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e {0}/go ]; \
+         then echo $$ > {0}/pid; exec sleep 1000; fi",
+        root.display()
+    );
+    let text = format!(
+        "prompt: p\ntermination: {{type: fixed, iterations: 3}}\nagent: {{command: '{agent}'}}\n"
+    );
+    write(&sandbox, "loop.yaml", &text);
+    write(&sandbox, ".gitignore", "pid\ngo\nbuilt\n");
+    let remote = root.parent().unwrap().join("remote.git");
+    git(&root, &["init", "--quiet", "--bare", &remote.to_string_lossy()]);
+    git(&root, &["init", "--quiet"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "--quiet", "-m", "first"]);
+    git(&root, &["remote", "add", "origin", &remote.to_string_lossy()]);
+    sandbox
+}
+
+fn remote(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.path("..").canonicalize().unwrap().join("remote.git")
+}
+
+#[test]
+fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch() {
+    let sandbox = project();
+    let agent = Left::by(&sandbox, "pid");
+    let mut first = worker(&sandbox, "a", &["--json"]);
+    submit(&sandbox, &["--session", "s"]);
+    hears(&mut first, "started");
+    until("the agent works", || agent.has_run());
+    first.kill();
+    until("its agent has ended", || agent.is_gone());
+    write(&sandbox, "go", "");
+    let setup = ["--setup", "echo yes > built"];
+    let _second = worker(&sandbox, "b", &setup);
+    until("the session is complete", || is(&sandbox, "s", "completed"));
+    // The turn that was cut off has left nothing.
+    let log = git(&remote(&sandbox), &["show", "hookwright/s:log"]);
+    assert_eq!(log, "1 1\n2 2\n3 1");
+    assert!(!is_there(&sandbox, "log"), "the checkout is left alone");
+    let refs = git(&remote(&sandbox), &["for-each-ref", "--format=%(refname)", "refs/hookwright"]);
+    assert!(refs.contains("refs/hookwright/s/0/0"), "{refs}");
+    let trees = || std::fs::read_dir(sandbox.path(".hookwright/work/trees")).unwrap().count();
+    until("the work tree is removed", || trees() == 0);
+    let pruned = sandbox.run(&["sessions", "prune", "--keep", "0", "--yes"]);
+    assert_eq!(pruned.code, 0, "{pruned:?}");
+    let refs = git(&remote(&sandbox), &["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, "refs/heads/hookwright/s");
+}
+
+#[test]
+fn a_project_that_cannot_be_sent_is_refused_with_the_reason() {
+    let sandbox = project();
+    let root = sandbox.path("");
+    let refused = |heading: &str, help: &str| {
+        let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers"]);
+        assert_ne!(ran.code, 0, "{ran:?}");
+        let expected = format!("error: this project cannot be sent to workers: {heading}");
+        assert!(ran.stderr.contains(&expected), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("help: {help}")), "{ran:?}");
+    };
+    git(&root, &["remote", "set-url", "origin", "https://a:hunter222@localhost/x.git"]);
+    refused("the address of the git remote `origin` contains a password", "keep the password in");
+    git(&root, &["remote", "set-url", "origin", "/nowhere/x.git"]);
+    refused("the git remote `/nowhere/x.git` is unreachable", "check the address");
+    git(&root, &["remote", "remove", "origin"]);
+    refused("the git repository of", "add a remote");
+    let (_, list) = sandbox.json(&["sessions", "list", "--json"]);
+    assert_eq!(list["sessions"], serde_json::json!([]));
+}
+
+#[test]
+fn uncommitted_changes_are_not_submitted_which_is_said() {
+    let sandbox = project();
+    write(&sandbox, "draft", "x");
+    let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers", "--session", "s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("1 file with uncommitted changes"), "{ran:?}");
+    let listed = git(&remote(&sandbox), &["ls-tree", "--name-only", "refs/hookwright/s/0/0"]);
+    assert_eq!(listed, ".gitignore\nloop.yaml");
+}
