@@ -27,7 +27,7 @@ commands:
                 several machines share a store while servers, machines, networks and processes are
                 killed, stopped and lied to; counts what must not be (50 faults a part unless told
                 otherwise). PART: server, away (takes 12 minutes), deliveries, standstill, takeover,
-                fenced, identities, databases
+                workers, fenced, identities, databases
   peers [--version V]
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;

@@ -8,6 +8,7 @@
 //! | `deliveries` | requests are lost, answers are swallowed, and statements arrive late |
 //! | `standstill` | a session, a machine, a network and the server are stopped, and continue |
 //! | `takeover` | machines die at numbered points of a session, which the other one continues |
+//! | `workers` | workers, their session processes and their machines die |
 //! | `fenced` | holders stand still until they have an heir, and go on |
 //! | `identities` | machines have equal names, equal ids, and wrong clocks |
 //! | `databases` | a read-only server, another schema version, a pooler that restarts |
@@ -29,6 +30,7 @@ mod random;
 mod server;
 mod standstill;
 mod takeover;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +61,7 @@ const PARTS: &[Part] = &[
     ("deliveries", deliveries::late_and_lost),
     ("standstill", standstill::stopped),
     ("takeover", takeover::machines_killed),
+    ("workers", workers::killed),
     ("fenced", fenced::stopped_until_dead),
     ("identities", identities::mistaken),
     ("databases", databases::unusable),
