@@ -1,4 +1,4 @@
-//! [`SessionFiles`]: the files of a session's folder, in the store.
+//! `SessionFiles`: the files of a session's folder, in the store.
 //!
 //! A session whose work tree is kept stores the files of its folder in the same commits. Only
 //! changed files are written. The folders of sessions that its hooks have started are inside, so

@@ -1,7 +1,7 @@
 //! Sessions that are submitted to workers: what one needs, and the queue in which it waits.
 //!
 //! A submitted session is an ordinary one: its record and its sources are in the store, and a worker
-//! continues it as `resume` would. It waits in the lane [`WAITING`] of its project. While a worker has
+//! continues it as `resume` would. It waits in the lane `WAITING` of its project. While a worker has
 //! it, it is in the lane of that worker, so that it is found again if the worker dies. Every move is
 //! one commit.
 

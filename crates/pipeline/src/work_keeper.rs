@@ -1,5 +1,5 @@
 //! [`WorkKeeper`]: keeps what a session works on, so that another machine can continue it: its work
-//! tree ([`Trees`]) and the files of its folder ([`SessionFiles`]).
+//! tree ([`Trees`]) and the files of its folder (`SessionFiles`).
 //!
 //! Both are kept at every end after which nothing is repeated: of a turn, of an awaited hook, of the
 //! session. First the tree is sent, then its id and the files are stored in the same commit as the
