@@ -232,6 +232,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "agentSessions": [],
             "pause": null,
             "pausedFor": null,
+            "submission": null,
             "parent": null,
             "folder": ".hookwright/sessions/one",
             "process": null,
