@@ -10,6 +10,7 @@ mod bash;
 mod changed_text;
 mod edit;
 mod file_session;
+mod file_tool;
 mod glob;
 mod grep;
 mod input;
@@ -50,11 +51,11 @@ pub fn built_in_tools(settings: ToolSettings) -> Vec<Arc<dyn Tool>> {
     let session = Arc::new(FileSession::new(workspace));
     vec![
         Arc::new(bash::BashTool::new(root, shell, environment)),
-        Arc::new(read::ReadTool::new(Arc::clone(&session))),
-        Arc::new(write::WriteTool::new(Arc::clone(&session))),
-        Arc::new(edit::EditTool::new(Arc::clone(&session))),
-        Arc::new(glob::GlobTool::new(Arc::clone(&session))),
-        Arc::new(grep::GrepTool::new(session)),
+        Arc::new(read::tool(Arc::clone(&session))),
+        Arc::new(write::tool(Arc::clone(&session))),
+        Arc::new(edit::tool(Arc::clone(&session))),
+        Arc::new(glob::tool(Arc::clone(&session))),
+        Arc::new(grep::tool(session)),
     ]
 }
 

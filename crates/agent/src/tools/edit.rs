@@ -2,62 +2,36 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::ports::Promise;
 use serde_json::json;
 
 use super::changed_text::{check_size, old_text};
 use super::file_session::FileSession;
+use super::file_tool::{FileAccess, FileCall, FileTool};
 use super::patch::structured_patch;
-use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
-use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
+use super::{ToolFailure, ToolOutput, input, spec};
 
-pub(super) struct EditTool {
-    spec: ToolSpec,
-    session: Arc<FileSession>,
+pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
+    let spec = spec(
+        "edit",
+        "Replaces a text in a file that you have read. old_string has to be exactly as in the \
+         file, without line numbers, and to be there once; with replace_all, every one is \
+         replaced. An empty old_string makes a new file.",
+        &["file_path", "old_string", "new_string"],
+        json!({
+            "file_path": { "type": "string", "minLength": 1, "description": "The file." },
+            "old_string": { "type": "string", "description": "The text to replace." },
+            "new_string": { "type": "string", "description": "The text in its place." },
+            "replace_all": {
+                "type": "boolean", "default": false,
+                "description": "Replace it everywhere in the file.",
+            },
+        }),
+    );
+    FileTool { spec, session, access: FileAccess::Change, path_field: "file_path", work: edit }
 }
 
-impl EditTool {
-    pub(super) fn new(session: Arc<FileSession>) -> Self {
-        let spec = spec(
-            "edit",
-            "Replaces a text in a file that you have read. old_string has to be exactly as in the \
-             file, without line numbers, and to be there once; with replace_all, every one is \
-             replaced. An empty old_string makes a new file.",
-            &["file_path", "old_string", "new_string"],
-            json!({
-                "file_path": { "type": "string", "minLength": 1, "description": "The file." },
-                "old_string": { "type": "string", "description": "The text to replace." },
-                "new_string": { "type": "string", "description": "The text in its place." },
-                "replace_all": {
-                    "type": "boolean", "default": false,
-                    "description": "Replace it everywhere in the file.",
-                },
-            }),
-        );
-        Self { spec, session }
-    }
-}
-
-impl Tool for EditTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn touches(&self, input: &Input) -> Touches {
-        self.session.would_change(input, "file_path")
-    }
-
-    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
-        Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            let (input, judged) = (call.input.clone(), call.judged.clone());
-            let work = move || edit(&session, &input, &judged);
-            on_thread(call.cancel, OnCancel::Finish, work).await
-        })
-    }
-}
-
-fn edit(session: &FileSession, input: &Input, judged: &Touches) -> Result<ToolOutput, ToolFailure> {
+fn edit(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
+    let FileCall { session, input, judged, .. } = call;
     let old_string = input::needed(input, "old_string")?;
     let new_string = input::needed(input, "new_string")?;
     let replace_all = input::flag(input, "replace_all").unwrap_or(false);

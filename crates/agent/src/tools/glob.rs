@@ -4,69 +4,37 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hookwright_engine::ports::Promise;
 use serde_json::json;
 
 use super::file_session::FileSession;
+use super::file_tool::{FileAccess, FileCall, FileTool};
 use super::newest::Newest;
 use super::search_time::SearchTime;
 use super::walk::{FileFilter, WalkNext, compile_globs, walk};
-use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
+use super::{ToolFailure, ToolOutput, input, spec};
 use crate::limits::GLOB_FILES_MAX;
-use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use crate::workspace::Found;
 
-pub(super) struct GlobTool {
-    spec: ToolSpec,
-    session: Arc<FileSession>,
+pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
+    let spec = spec(
+        "glob",
+        "Finds files by a pattern such as `**/*.rs` or `src/**/*.{ts,tsx}`. A pattern without `/` \
+         is for names in any folder. Returns up to 100 paths, the newest first. Files that git \
+         ignores are left out.",
+        &["pattern"],
+        json!({
+            "pattern": { "type": "string", "minLength": 1, "description": "The glob." },
+            "path": {
+                "type": "string", "minLength": 1,
+                "description": "The folder to search; the workspace if not given.",
+            },
+        }),
+    );
+    FileTool { spec, session, access: FileAccess::Read, path_field: "path", work: glob }
 }
 
-impl GlobTool {
-    pub(super) fn new(session: Arc<FileSession>) -> Self {
-        let spec = spec(
-            "glob",
-            "Finds files by a pattern such as `**/*.rs` or `src/**/*.{ts,tsx}`. A pattern without `/` \
-             is for names in any folder. Returns up to 100 paths, the newest first. Files that git \
-             ignores are left out.",
-            &["pattern"],
-            json!({
-                "pattern": { "type": "string", "minLength": 1, "description": "The glob." },
-                "path": {
-                    "type": "string", "minLength": 1,
-                    "description": "The folder to search; the workspace if not given.",
-                },
-            }),
-        );
-        Self { spec, session }
-    }
-}
-
-impl Tool for GlobTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn touches(&self, input: &Input) -> Touches {
-        self.session.would_read(input, "path")
-    }
-
-    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
-        Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            let (input, judged) = (call.input.clone(), call.judged.clone());
-            let time = SearchTime::new(call.cancel);
-            let work = move || glob(&session, &input, &judged, &time);
-            on_thread(call.cancel, OnCancel::Leave, work).await
-        })
-    }
-}
-
-fn glob(
-    session: &FileSession,
-    input: &Input,
-    judged: &Touches,
-    time: &SearchTime,
-) -> Result<ToolOutput, ToolFailure> {
+fn glob(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
+    let (FileCall { session, input, judged, .. }, time) = (call, &SearchTime::new(call.cancel));
     let started = Instant::now();
     let start = session.to_read(input::text(input, "path").unwrap_or("."), judged)?;
     let shown = session.shown(start.path());

@@ -12,95 +12,63 @@ use std::sync::Arc;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use hookwright_engine::ports::Promise;
 use ignore::types::{Types, TypesBuilder};
 use serde_json::{Value, json};
 
 use super::file_session::FileSession;
+use super::file_tool::{FileAccess, FileCall, FileTool};
 use super::search_time::SearchTime;
 use super::walk::{FileFilter, Unsearched, WalkNext, compile_globs, walk};
-use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
+use super::{Input, ToolFailure, ToolOutput, input, spec};
 use crate::limits::{
     GREP_CONTEXT_MAX, GREP_RESULTS, GREP_RESULTS_MAX, PATTERN_BYTES_MAX, SEARCH_BUFFER_BYTES_MAX,
     SEARCH_REGEX_BYTES_MAX, SEARCH_REGEX_DEPTH_MAX,
 };
-use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 use crate::workspace::{Found, open_file_in};
 use matches::{FileMatches, Mode, Results};
 
-pub(super) struct GrepTool {
-    spec: ToolSpec,
-    session: Arc<FileSession>,
+pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
+    let count = |what: &str| json!({ "type": "integer", "minimum": 0, "description": what });
+    let flag = |what: &str| json!({ "type": "boolean", "description": what });
+    let spec = spec(
+        "grep",
+        "Finds text in files by a regular expression (Rust syntax). Files that git ignores and \
+         binary files are left out.",
+        &["pattern"],
+        json!({
+            "pattern": { "type": "string", "minLength": 1, "description": "The regular expression." },
+            "path": {
+                "type": "string", "minLength": 1,
+                "description": "The file or folder to search; the workspace if not given.",
+            },
+            "glob": {
+                "type": "string", "minLength": 1,
+                "description": "Only files that match this glob, such as `*.{ts,tsx}`.",
+            },
+            "type": {
+                "type": "string", "minLength": 1,
+                "description": "Only files of this type: rust, py, js, go, java, …",
+            },
+            "output_mode": {
+                "type": "string", "enum": ["content", "files_with_matches", "count"],
+                "description": "The matching lines, the files (the default), or how many lines \
+                                match in each file.",
+            },
+            "-i": flag("Upper and lower case are the same."),
+            "-n": flag("Show line numbers with content; true if not given."),
+            "-A": count("Lines to show after each match, with content."),
+            "-B": count("Lines to show before each match, with content."),
+            "-C": count("Lines to show before and after each match, with content."),
+            "head_limit": count("Show this many lines or files; 250 if not given."),
+            "offset": count("Leave out this many lines or files first."),
+            "multiline": flag("Let a match span lines, and `.` match line breaks."),
+        }),
+    );
+    FileTool { spec, session, access: FileAccess::Read, path_field: "path", work: grep }
 }
 
-impl GrepTool {
-    pub(super) fn new(session: Arc<FileSession>) -> Self {
-        let count = |what: &str| json!({ "type": "integer", "minimum": 0, "description": what });
-        let flag = |what: &str| json!({ "type": "boolean", "description": what });
-        let spec = spec(
-            "grep",
-            "Finds text in files by a regular expression (Rust syntax). Files that git ignores and \
-             binary files are left out.",
-            &["pattern"],
-            json!({
-                "pattern": { "type": "string", "minLength": 1, "description": "The regular expression." },
-                "path": {
-                    "type": "string", "minLength": 1,
-                    "description": "The file or folder to search; the workspace if not given.",
-                },
-                "glob": {
-                    "type": "string", "minLength": 1,
-                    "description": "Only files that match this glob, such as `*.{ts,tsx}`.",
-                },
-                "type": {
-                    "type": "string", "minLength": 1,
-                    "description": "Only files of this type: rust, py, js, go, java, …",
-                },
-                "output_mode": {
-                    "type": "string", "enum": ["content", "files_with_matches", "count"],
-                    "description": "The matching lines, the files (the default), or how many lines \
-                                    match in each file.",
-                },
-                "-i": flag("Upper and lower case are the same."),
-                "-n": flag("Show line numbers with content; true if not given."),
-                "-A": count("Lines to show after each match, with content."),
-                "-B": count("Lines to show before each match, with content."),
-                "-C": count("Lines to show before and after each match, with content."),
-                "head_limit": count("Show this many lines or files; 250 if not given."),
-                "offset": count("Leave out this many lines or files first."),
-                "multiline": flag("Let a match span lines, and `.` match line breaks."),
-            }),
-        );
-        Self { spec, session }
-    }
-}
-
-impl Tool for GrepTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn touches(&self, input: &Input) -> Touches {
-        self.session.would_read(input, "path")
-    }
-
-    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
-        Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            let (input, judged) = (call.input.clone(), call.judged.clone());
-            let time = SearchTime::new(call.cancel);
-            let work = move || grep(&session, &input, &judged, &time);
-            on_thread(call.cancel, OnCancel::Leave, work).await
-        })
-    }
-}
-
-fn grep(
-    session: &FileSession,
-    input: &Input,
-    judged: &Touches,
-    time: &SearchTime,
-) -> Result<ToolOutput, ToolFailure> {
+fn grep(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
+    let (FileCall { session, input, judged, .. }, time) = (call, &SearchTime::new(call.cancel));
     let start = session.to_read(input::text(input, "path").unwrap_or("."), judged)?;
     let mut search = Search::new(session, input, time)?;
     let left_out = match start.found() {

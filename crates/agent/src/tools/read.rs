@@ -6,66 +6,35 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_engine::ports::Promise;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::file_session::{FileSession, Fingerprint, Fingerprinting};
-use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
+use super::file_tool::{FileAccess, FileCall, FileTool};
+use super::{ToolFailure, ToolOutput, input, spec};
 use crate::limits::{
     BINARY_CHECK_BYTES, READ_BYTES_MAX, READ_LINE_BYTES_MAX, READ_LINES, READ_SCAN_BYTES_MAX,
 };
-use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
 
-pub(super) struct ReadTool {
-    spec: ToolSpec,
-    session: Arc<FileSession>,
-}
-
-impl ReadTool {
-    pub(super) fn new(session: Arc<FileSession>) -> Self {
-        let spec = spec(
-            "read",
-            "Shows a text file with line numbers. Without offset and limit it shows the first 2000 \
-             lines of a file of up to 256 KiB; with them, a part of any file. Read a file before you \
-             change it.",
-            &["file_path"],
-            json!({
-                "file_path": { "type": "string", "minLength": 1, "description": "The file." },
-                "offset": {
-                    "type": "integer", "minimum": 0,
-                    "description": "The first line to show, counted from 1.",
-                },
-                "limit": {
-                    "type": "integer", "minimum": 1, "description": "How many lines to show.",
-                },
-            }),
-        );
-        Self { spec, session }
-    }
-}
-
-impl Tool for ReadTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn touches(&self, input: &Input) -> Touches {
-        self.session.would_read(input, "file_path")
-    }
-
-    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
-        Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            let (input, judged) = (call.input.clone(), call.judged.clone());
-            let cancel = call.cancel.clone();
-            on_thread(call.cancel, OnCancel::Leave, move || {
-                let located = session.to_read(input::needed(&input, "file_path")?, &judged)?;
-                read(&session, located.open_file()?, located.path(), &input, &cancel)
-            })
-            .await
-        })
-    }
+pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
+    let spec = spec(
+        "read",
+        "Shows a text file with line numbers. Without offset and limit it shows the first 2000 \
+         lines of a file of up to 256 KiB; with them, a part of any file. Read a file before you \
+         change it.",
+        &["file_path"],
+        json!({
+            "file_path": { "type": "string", "minLength": 1, "description": "The file." },
+            "offset": {
+                "type": "integer", "minimum": 0,
+                "description": "The first line to show, counted from 1.",
+            },
+            "limit": {
+                "type": "integer", "minimum": 1, "description": "How many lines to show.",
+            },
+        }),
+    );
+    FileTool { spec, session, access: FileAccess::Read, path_field: "file_path", work: read }
 }
 
 /// The lines that are asked for.
@@ -75,13 +44,10 @@ struct Wanted {
     count: u64,
 }
 
-fn read(
-    session: &FileSession,
-    file: File,
-    path: &Path,
-    input: &Input,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, ToolFailure> {
+fn read(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
+    let FileCall { session, input, judged, cancel } = call;
+    let located = session.to_read(input::needed(input, "file_path")?, judged)?;
+    let (file, path) = (located.open_file()?, located.path());
     let shown = session.shown(path);
     let (offset, limit) = (input::number(input, "offset"), input::number(input, "limit"));
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());

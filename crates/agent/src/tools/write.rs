@@ -2,60 +2,30 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::ports::Promise;
 use serde_json::json;
 
 use super::changed_text::{check_size, line_count, old_text};
 use super::file_session::FileSession;
+use super::file_tool::{FileAccess, FileCall, FileTool};
 use super::patch::structured_patch;
-use super::{Input, OnCancel, ToolFailure, ToolOutput, input, on_thread, spec};
-use crate::tool::{Tool, ToolCall, ToolEnd, ToolSpec, Touches};
+use super::{ToolFailure, ToolOutput, input, spec};
 
-pub(super) struct WriteTool {
-    spec: ToolSpec,
-    session: Arc<FileSession>,
+pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
+    let spec = spec(
+        "write",
+        "Writes a file whole; makes missing folders. Read a file before you overwrite it. To \
+         change a part of a file, use edit.",
+        &["file_path", "content"],
+        json!({
+            "file_path": { "type": "string", "minLength": 1, "description": "The file." },
+            "content": { "type": "string", "description": "Its whole new content." },
+        }),
+    );
+    FileTool { spec, session, access: FileAccess::Change, path_field: "file_path", work: write }
 }
 
-impl WriteTool {
-    pub(super) fn new(session: Arc<FileSession>) -> Self {
-        let spec = spec(
-            "write",
-            "Writes a file whole; makes missing folders. Read a file before you overwrite it. To \
-             change a part of a file, use edit.",
-            &["file_path", "content"],
-            json!({
-                "file_path": { "type": "string", "minLength": 1, "description": "The file." },
-                "content": { "type": "string", "description": "Its whole new content." },
-            }),
-        );
-        Self { spec, session }
-    }
-}
-
-impl Tool for WriteTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn touches(&self, input: &Input) -> Touches {
-        self.session.would_change(input, "file_path")
-    }
-
-    fn run<'a>(&'a self, call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
-        Box::pin(async move {
-            let session = Arc::clone(&self.session);
-            let (input, judged) = (call.input.clone(), call.judged.clone());
-            let work = move || write(&session, &input, &judged);
-            on_thread(call.cancel, OnCancel::Finish, work).await
-        })
-    }
-}
-
-fn write(
-    session: &FileSession,
-    input: &Input,
-    judged: &Touches,
-) -> Result<ToolOutput, ToolFailure> {
+fn write(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
+    let FileCall { session, input, judged, .. } = call;
     let content = input::needed(input, "content")?;
     check_size(content.len())?;
     let _changing = session.begin_change();
