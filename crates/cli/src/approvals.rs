@@ -18,7 +18,7 @@ use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
 use hookwright_server::{
-    AnswerResult, Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk,
+    AnswerResult, Approvals, AskingProcess, AskingProject, Origin, PersonsAnswer, WaitDesk, Wakes,
 };
 use hookwright_store::{KeptWaits, Store};
 use serde_json::{Value, json};
@@ -34,6 +34,8 @@ pub(crate) struct Asking {
     /// The running loop or pipeline.
     pub(crate) pipeline: Option<String>,
     pub(crate) address: CallbackAddress,
+    /// How other machines wake this process, if they can.
+    pub(crate) wakes: Option<Wakes>,
 }
 
 /// People's answers for hooks. `store` opens the store of the questions and names their project;
@@ -42,14 +44,18 @@ pub(crate) fn port(
     asking: Asking,
     store: impl Fn() -> Result<(Arc<dyn Store>, AskingProject), Failure> + Send + Sync + 'static,
 ) -> Arc<dyn Waits> {
-    let Asking { pipeline, address } = asking;
+    let Asking { pipeline, address, wakes } = asking;
     let about = AskingProcess { pipeline, address, default_port: PORT };
     let open = move || {
         let (store, project) = store()?;
         Ok((of_store(store)?, project))
     };
     let in_words = |failure: Failure| io::Error::other(failure.message().heading);
-    Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
+    let desk = WaitDesk::new(about, move || open().map_err(in_words));
+    Arc::new(match wakes {
+        Some(wakes) => desk.woken_by(wakes),
+        None => desk,
+    })
 }
 
 /// The open questions, if any was ever asked.

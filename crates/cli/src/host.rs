@@ -91,7 +91,7 @@ impl ProjectHooks {
 
     /// The same for some of the hooks.
     pub(crate) fn engine_of(&self, hooks: HookSet, options: EngineOptions) -> Engine {
-        let asking = Asking { pipeline: None, address: self.loaded.callback.clone() };
+        let asking = Asking { pipeline: None, address: self.loaded.callback.clone(), wakes: None };
         let root = self.root.clone();
         let waits = approvals::port(asking, move || {
             let store = state::store()?;

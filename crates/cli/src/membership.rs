@@ -9,8 +9,8 @@ use hookwright_pipeline::heart::{Heart, HeartError};
 use hookwright_pipeline::lease::{self, LeaseError, LeaseOwner};
 use hookwright_pipeline::leftovers;
 use hookwright_pipeline::limits::BEATS_UNTIL_DEATH;
-use hookwright_pipeline::orders::{GivenOrder, Order, Orders};
-use hookwright_process::{MARKER, kill_everything_now};
+use hookwright_pipeline::orders::{GivenOrder, Message, Order, Orders};
+use hookwright_process::{Leader, MARKER, kill_everything_now};
 use hookwright_store::{Fence, Store, StoreError, Workers};
 
 use crate::error::Failure;
@@ -21,6 +21,9 @@ use crate::text::visible;
 /// A worker whose last beat is at most so many intervals old is not waited for: it most likely runs.
 /// Whether its sessions are taken is never decided by that.
 const RECENT_BEATS: u32 = 3;
+
+/// Pause between two signals of a process to itself.
+const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
 
 /// This process as a worker, until the value is dropped.
 pub(crate) struct Membership {
@@ -46,7 +49,7 @@ impl Membership {
         if ended > 0 {
             Screen.talk("ended what a dead session had left running on this machine\n");
         }
-        let orders = Orders::telling(move |given| obey_at_once(given, &no_wait));
+        let orders = Orders::telling(move |message| obey_at_once(message, &no_wait));
         let describe = |owner: LeaseOwner| serde_json::to_string(&owner).unwrap_or_default();
         let heart = Heart::start(Arc::clone(&workers), describe).map_err(|error| match error {
             HeartError::Store(error) => Failure::Store(error),
@@ -146,7 +149,13 @@ impl Drop for Membership {
 }
 
 /// What must not wait for the session's own thread.
-pub(crate) fn obey_at_once(given: &GivenOrder, no_wait: &impl Fn()) {
+pub(crate) fn obey_at_once(message: &Message, no_wait: &impl Fn()) {
+    let given = match message {
+        Message::Order(given) => given,
+        // Whatever waits for something in the store hears it itself.
+        Message::Wake => return,
+        Message::Stop { times } => return interrupt_this_process(*times > 1),
+    };
     if given.order == Order::Kill {
         no_wait();
         kill_everything_now();
@@ -158,6 +167,23 @@ pub(crate) fn obey_at_once(given: &GivenOrder, no_wait: &impl Fn()) {
         Order::End => format!("{why}: ending the agents\n"),
         Order::Kill => format!("{why}: the agents were killed\n"),
     });
+}
+
+/// Does what `hookwright stop` does on the same machine.
+fn interrupt_this_process(exits_at_once: bool) {
+    let this = Leader { pid: std::process::id() };
+    let Some(start_time) = this.start_time() else { return };
+    let _ = this.terminate(start_time);
+    if exits_at_once {
+        // It may receive two quick signals as one, so repeat until it exits.
+        let repeat = move || {
+            loop {
+                std::thread::sleep(SIGNAL_PAUSE);
+                let _ = this.terminate(start_time);
+            }
+        };
+        drop(std::thread::Builder::new().name("stop".to_owned()).spawn(repeat));
+    }
 }
 
 fn tell_waiting(name: &str, holder: &LeaseOwner, silent_for: Duration, interval: Duration) {

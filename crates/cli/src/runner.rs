@@ -373,7 +373,7 @@ impl ProjectRunner {
             without_hooks,
             observers: vec![observer],
             clock: Arc::new(StoreTime),
-            waits: self.waits(&store),
+            waits: self.waits(&store)?,
             desks: Some(Arc::new(state::desks()?)),
             gate,
             work: self.work.clone(),
@@ -415,16 +415,19 @@ impl ProjectRunner {
 
 impl ProjectRunner {
     /// The port for questions to people, for a session and its children.
-    fn waits(&self, store: &Arc<dyn Store>) -> Arc<AskPeople> {
+    fn waits(&self, store: &Arc<dyn Store>) -> Result<Arc<AskPeople>, Failure> {
+        let orders = self.membership(&**store)?.orders();
+        let is_shared = store.is_remote();
         let (store, name) = (Arc::clone(store), self.project());
         let root = project::root_beside(&name, &self.found.project_root);
         let project = AskingProject { name, root };
-        Arc::new(move |plan| {
+        Ok(Arc::new(move |plan| {
             let (pipeline, address) = (Some(plan.name.clone()), plan.callback.clone());
             let (kept_in, project) = (Arc::clone(&store), project.clone());
             let open = move || Ok((Arc::clone(&kept_in), project.clone()));
-            approvals::port(Asking { pipeline, address }, open)
-        })
+            let wakes = is_shared.then(|| orders.wakes());
+            approvals::port(Asking { pipeline, address, wakes }, open)
+        }))
     }
 }
 

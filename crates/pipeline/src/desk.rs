@@ -8,11 +8,13 @@
 //! The trait [`Desks`] connects the two. [`SocketDesks`] are sockets in the user's state folder,
 //! which no other user may enter: one line of JSON each way. A socket exists as long as its session
 //! runs, and is restored if another process removes it. `caller.rs` is the caller's side,
-//! `socket.rs` the session's. `session/task_desk.rs` carries the requests out.
+//! `socket.rs` the session's. Callers on other machines send requests through the store
+//! (`store_desk.rs`). `session/task_desk.rs` carries the requests out.
 
 mod caller;
 mod place;
 mod socket;
+mod store_desk;
 
 use std::io;
 use std::path::PathBuf;
@@ -24,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 pub use caller::DeskReply;
 pub use place::DeskError;
+pub(crate) use store_desk::{BothDesks, StoreDesk};
+pub use store_desk::{ask_through_store, request_keys};
 
 use place::DeskPlace;
 use socket::SocketDesk;

@@ -1,5 +1,5 @@
 //! [`Heart`]: sends the beats of a worker, watches the others, and gives its sessions their
-//! [`Orders`].
+//! [`Orders`]. Between two beats the store can wake it: for an answer, a request, or an end.
 //!
 //! What to do is decided in `heart/pulse.rs`. One thread keeps the time and gives orders; another
 //! one makes the calls of the store, which may take as long as the network is down.
@@ -46,6 +46,7 @@ enum Message {
 /// A call of the store.
 enum Call {
     Beat(Vec<Fence>),
+    Look(Vec<Fence>),
     DeclareDead(WatchedWorker),
 }
 
@@ -64,6 +65,10 @@ impl Heart {
         let (messages, received) = sync_channel(4);
         let (calls, to_call) = channel();
         let answers = messages.clone();
+        let ear = messages.clone();
+        // If there is no room, a beat tells soon.
+        let woken = move || drop(ear.try_send(Message::Happened(Happened::Woken)));
+        workers.listen(id, Box::new(woken));
         let calling = move || make_calls(&*workers, id, &to_call, &answers);
         thread::Builder::new().name("beats".to_owned()).spawn(calling)?;
         let keeper =
@@ -125,9 +130,18 @@ impl Keeper {
 
     fn carry_out(&self, step: PulseStep, call: &impl Fn(Call)) {
         match step {
-            PulseStep::Beat => {
-                let held = lock(&self.sessions).iter().map(|(fence, _)| fence.clone()).collect();
-                call(Call::Beat(held));
+            PulseStep::Beat => call(Call::Beat(self.held())),
+            PulseStep::Look => call(Call::Look(self.held())),
+            PulseStep::Wake => {
+                let sessions: Vec<_> = lock(&self.sessions).clone();
+                sessions.iter().for_each(|(_, orders)| orders.wake());
+            }
+            PulseStep::Stop(stops) => {
+                let sessions: Vec<_> = lock(&self.sessions).clone();
+                for (fence, times) in stops {
+                    let asked = sessions.iter().filter(|(held, _)| *held == fence);
+                    asked.for_each(|(_, orders)| orders.stop(times));
+                }
             }
             PulseStep::DeclareDead(worker) => call(Call::DeclareDead(worker)),
             PulseStep::Lose(lost) => {
@@ -150,6 +164,10 @@ impl Keeper {
         }
     }
 
+    fn held(&self) -> Vec<Fence> {
+        lock(&self.sessions).iter().map(|(fence, _)| fence.clone()).collect()
+    }
+
     fn give(&self, order: Order, why: &str, is_meant: impl Fn(&Fence) -> bool) {
         let sessions: Vec<_> = lock(&self.sessions).clone();
         for (_, orders) in sessions.iter().filter(|(fence, _)| is_meant(fence)) {
@@ -169,6 +187,12 @@ fn make_calls(
         match call {
             // If it was not declared dead, the next beat tells.
             Call::DeclareDead(worker) => drop(workers.declare_dead(worker)),
+            Call::Look(held) => {
+                let reply = workers.look(id, &held).ok();
+                if answers.send(Message::Happened(Happened::Looked { reply })).is_err() {
+                    return;
+                }
+            }
             Call::Beat(held) => {
                 let sent = since_boot();
                 let happened = match workers.beat(id, &held) {

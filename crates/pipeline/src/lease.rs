@@ -194,6 +194,14 @@ impl Living for LivingWorkers {
             Some(_) | None => LocalProcesses.judge(holder),
         }
     }
+
+    fn wake(&self, holder: &str) {
+        let holder = serde_json::from_str::<LeaseOwner>(holder).ok();
+        let worker = holder.filter(|holder| !holder.runs_here()).and_then(|holder| holder.worker);
+        if let Some(worker) = worker {
+            let _ = self.0.wake(worker);
+        }
+    }
 }
 
 /// Who judges the holders of a store: the store itself, if it knows them.

@@ -179,6 +179,13 @@ pub const DESK_TALK_TIMEOUT: Duration = Duration::from_secs(5);
 /// may.
 pub const DESK_ANSWER_TIMEOUT: Duration = hookwright_agents::limits::TURN_TIMEOUT;
 
+/// The interval at which a caller on another machine looks for its answer in the store.
+pub const DESK_RECORD_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long the store keeps an answer whose caller was killed, since it asked. A living caller waits
+/// no longer than [`DESK_ANSWER_TIMEOUT`].
+pub const DESK_ANSWER_KEPT: Duration = DESK_ANSWER_TIMEOUT.saturating_add(Duration::from_secs(60));
+
 /// Callers at the desk at once. More wait in the socket's queue; each of them may be waiting for
 /// hooks.
 pub const DESK_CALLERS_MAX: usize = 64;

@@ -1,6 +1,7 @@
 //! [`Orders`]: what a session may do while its process loses touch with the store, or is asked to
 //! give the session back. The `heart` gives them, or a worker to its session processes; the session
-//! obeys them.
+//! obeys them. The same way brings what others want of a session: to look into the store, where an
+//! answer or a request waits, and to end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,18 +32,34 @@ pub struct GivenOrder {
     pub why: String,
 }
 
-type OrderListener = dyn Fn(&GivenOrder) + Send + Sync;
+/// What comes for the sessions of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// The order has changed.
+    Order(GivenOrder),
+    /// There is something in the store to look for.
+    Wake,
+    /// Someone has asked the session to end, so many times.
+    Stop {
+        /// More than once: it is to exit at once.
+        times: u64,
+    },
+}
+
+type MessageListener = dyn Fn(&Message) + Send + Sync;
 
 /// The orders for the sessions of one process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Orders {
     given: Arc<watch::Sender<GivenOrder>>,
-    listener: Option<Arc<OrderListener>>,
+    wakes: Arc<watch::Sender<u64>>,
+    listener: Option<Arc<MessageListener>>,
 }
 
 impl Orders {
-    /// Orders of which every change is also told to this listener, on the giver's thread.
-    pub fn telling(listener: impl Fn(&GivenOrder) + Send + Sync + 'static) -> Self {
+    /// Orders of which every change is also told to this listener, on the giver's thread, as is every
+    /// other message.
+    pub fn telling(listener: impl Fn(&Message) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..Self::default() }
     }
 
@@ -57,8 +74,30 @@ impl Orders {
             changed = Some(given.clone());
             true
         });
-        if let Some((listener, given)) = self.listener.as_ref().zip(changed) {
-            listener(&given);
+        if let Some(given) = changed {
+            self.tell(&Message::Order(given));
+        }
+    }
+
+    /// Says that there is something in the store to look for.
+    pub fn wake(&self) {
+        self.wakes.send_modify(|wakes| *wakes += 1);
+        self.tell(&Message::Wake);
+    }
+
+    /// Asks the session to end, so many times.
+    pub fn stop(&self, times: u64) {
+        self.tell(&Message::Stop { times });
+    }
+
+    /// Changes with each call of [`Self::wake`].
+    pub fn wakes(&self) -> watch::Receiver<u64> {
+        self.wakes.subscribe()
+    }
+
+    fn tell(&self, message: &Message) {
+        if let Some(listener) = &self.listener {
+            listener(message);
         }
     }
 
@@ -104,7 +143,10 @@ mod tests {
     fn a_final_order_is_not_taken_back_and_each_change_is_told_once() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = Arc::clone(&told);
-        let orders = Orders::telling(move |given| telling.lock().unwrap().push(given.order));
+        let orders = Orders::telling(move |message| match message {
+            Message::Order(given) => telling.lock().unwrap().push(given.order),
+            Message::Wake | Message::Stop { .. } => panic!("{message:?}"),
+        });
         for order in [
             Order::StartNoTurn,
             Order::StartNoTurn,

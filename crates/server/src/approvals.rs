@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_events::wait::{AnswerMeaning, PersonsDecision, Wait, WaitState};
+use hookwright_events::wait::{AnswerMeaning, PersonsDecision, Wait, WaitKey, WaitState};
 use hookwright_store::{Decide, KeptWaits, Living, Store, WaitError};
 use serde_json::{Value, json};
 
@@ -122,6 +122,22 @@ impl Approvals {
         self.waits.is_attended(wait)
     }
 
+    /// Wakes the asking process, on this machine or another one.
+    pub(crate) fn wake(&self, wait: &Wait) {
+        self.bells.ring(wait);
+        self.waits.wake_keeper(wait);
+    }
+
+    /// The id of a wait that can be found again: always the same for this key and attempt. If other
+    /// machines share the store, it has to be the same for all of them, so it does not depend on
+    /// this machine's key.
+    pub(crate) fn id_of(&self, project: &str, key: &WaitKey, attempt: u32) -> String {
+        match self.waits.is_shared() {
+            true => SigningKey::of_all_machines().id_of(project, key, attempt),
+            false => self.key.id_of(project, key, attempt),
+        }
+    }
+
     /// Answers a wait. The first answer counts, wherever it comes from.
     pub fn answer(&self, id: &str, answer: PersonsAnswer) -> Result<AnswerResult, WaitError> {
         let now_ms = self.now_ms();
@@ -141,7 +157,7 @@ impl Approvals {
         let decided = self.waits.decide(id, &decision)?;
         Ok(match decided {
             Decide::Counts(wait) => {
-                self.bells.ring(&wait);
+                self.wake(&wait);
                 AnswerResult::Counts(wait)
             }
             Decide::TooLate(wait) => AnswerResult::TooLate(wait),

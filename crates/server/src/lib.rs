@@ -42,3 +42,4 @@ pub use board::Board;
 pub use listener_address::ListenerAddress;
 pub use routes::router;
 pub use wait_desk::{AskingProcess, AskingProject, WaitDesk};
+pub use waiting::Wakes;

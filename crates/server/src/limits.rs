@@ -56,6 +56,10 @@ pub const TAKE_OVER_PAUSE_WITHOUT_TURN: Duration = Duration::from_secs(300);
 /// thousand waiting processes need 0.4 % of a core.
 pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(120);
 
+/// Pause between two regular checks of a store that other machines share, for a process that these
+/// cannot wake: `fire`, whose hook asks a person.
+pub const LOOK_PAUSE_OF_MACHINES: Duration = Duration::from_secs(2);
+
 /// Pause between two checks of the store without a bell.
 pub const LOOK_PAUSE_WITHOUT_BELL: Duration = Duration::from_millis(500);
 

@@ -14,13 +14,14 @@ use tokio::sync::OnceCell;
 use crate::approvals::{Approvals, iso};
 use crate::listeners::Listeners;
 use crate::reception::Reception;
-use crate::waiting::{Waiting, watch};
+use crate::waiting::{Waiting, Wakes, watch};
 use crate::{limits, signing_key};
 
 /// People's answers for one project.
 pub struct WaitDesk {
     about: AskingProcess,
     open: Box<OpenApprovals>,
+    wakes: Option<Wakes>,
     at_work: OnceCell<StartedDesk>,
 }
 
@@ -66,7 +67,21 @@ impl WaitDesk {
         about: AskingProcess,
         open: impl Fn() -> io::Result<(Approvals, AskingProject)> + Send + Sync + 'static,
     ) -> Self {
-        Self { about, open: Box::new(open), at_work: OnceCell::new() }
+        Self { about, open: Box::new(open), wakes: None, at_work: OnceCell::new() }
+    }
+
+    /// Checks all its questions with each change of this number.
+    #[must_use]
+    pub fn woken_by(self, wakes: Wakes) -> Self {
+        Self { wakes: Some(wakes), ..self }
+    }
+
+    /// Pause between two regular checks of the store.
+    fn look_pause(&self, desk: &StartedDesk) -> Duration {
+        match (&self.wakes, desk.approvals.waits.is_shared()) {
+            (None, true) => limits::LOOK_PAUSE_OF_MACHINES,
+            (Some(_), true) | (_, false) => limits::UNASKED_LOOK_PAUSE,
+        }
     }
 
     async fn at_work(&self) -> io::Result<&StartedDesk> {
@@ -82,7 +97,12 @@ impl WaitDesk {
                 // Without a bell an answer is found a little later.
                 let hung = approvals.bells.hang().ok();
                 let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
-                reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
+                reception.desk().run(watch(
+                    hung,
+                    self.wakes.clone(),
+                    waiting.clone(),
+                    reception.desk().stop,
+                ));
                 let keeper = approvals.waits.keeper();
                 Ok(StartedDesk { approvals, project, listeners, waiting, keeper, bell, reception })
             })
@@ -95,7 +115,7 @@ impl Waits for WaitDesk {
         Box::pin(async move {
             let desk = self.at_work().await?;
             for attempt in 0..limits::IDS_TRIED_MAX {
-                let id = desk.approvals.key.id_of(&desk.project.name, key, attempt);
+                let id = desk.approvals.id_of(&desk.project.name, key, attempt);
                 match desk.ask(move |approvals| approvals.get(&id)).await? {
                     Some(wait) if is_of(&wait, &desk.project.name, key) => {
                         return self.adopted(desk, wait).await.map(Some);
@@ -123,7 +143,7 @@ impl Waits for WaitDesk {
             (kept.base_url, kept.port) = (reached.base_url, reached.port);
             for attempt in 0..limits::IDS_TRIED_MAX {
                 kept.id = match &kept.key {
-                    Some(key) => desk.approvals.key.id_of(&desk.project.name, key, attempt),
+                    Some(key) => desk.approvals.id_of(&desk.project.name, key, attempt),
                     None => signing_key::random_id()?,
                 };
                 let asked = kept.clone();
@@ -172,7 +192,7 @@ impl Waits for WaitDesk {
                 }
                 let left_ms = wait.until_ms.saturating_sub(desk.approvals.now_ms());
                 let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
-                let pause = left.min(limits::UNASKED_LOOK_PAUSE);
+                let pause = left.min(self.look_pause(desk));
                 let _ = tokio::time::timeout(pause, ticket.look.notified()).await;
             }
         })
@@ -184,7 +204,7 @@ impl Waits for WaitDesk {
             let wait =
                 desk.ask(move |approvals| approvals.waits.abandon(&named, approvals.now_ms()));
             let wait = wait.await?.ok_or_else(|| no_such(id))?;
-            desk.approvals.bells.ring(&wait);
+            desk.approvals.wake(&wait);
             Ok(())
         })
     }

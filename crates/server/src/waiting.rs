@@ -10,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::bell::HungBell;
 use crate::limits;
 
+/// Changes when another machine has stored something that this process may wait for.
+pub type Wakes = tokio::sync::watch::Receiver<u64>;
+
 /// The tasks of this process that wait for decisions.
 #[derive(Clone, Default)]
 pub(crate) struct Waiting(Arc<WaitingInner>);
@@ -55,25 +58,49 @@ impl Drop for Ticket {
     }
 }
 
-/// Wakes the tasks that the bell rings for; without a bell, all of them from time to time.
-pub(crate) async fn watch(bell: Option<HungBell>, waiting: Waiting, stop: CancellationToken) {
+/// Wakes the tasks that the bell rings for; without a bell, all of them from time to time. Wakes all
+/// of them with each change of `wakes`, by which other machines wake this one.
+pub(crate) async fn watch(
+    bell: Option<HungBell>,
+    mut wakes: Option<Wakes>,
+    waiting: Waiting,
+    stop: CancellationToken,
+) {
     let mut bell = bell.and_then(|bell| bell.listen().ok());
     let watching = async {
         loop {
-            match &mut bell {
-                Some(bell) => {
-                    let rung = bell.rung().await;
-                    waiting.wake(|id| rung.iter().any(|rung| rung == id));
+            let rung = async {
+                match &mut bell {
+                    Some(bell) => Some(bell.rung().await),
+                    None => {
+                        tokio::time::sleep(limits::LOOK_PAUSE_WITHOUT_BELL).await;
+                        None
+                    }
                 }
-                None => {
-                    tokio::time::sleep(limits::LOOK_PAUSE_WITHOUT_BELL).await;
-                    waiting.wake(|_| true);
-                }
+            };
+            let rung = tokio::select! {
+                rung = rung => rung,
+                () = next(&mut wakes) => None,
+            };
+            match rung {
+                Some(rung) => waiting.wake(|id| rung.iter().any(|rung| rung == id)),
+                None => waiting.wake(|_| true),
             }
         }
     };
     tokio::select! {
         () = stop.cancelled() => {}
         () = watching => {}
+    }
+}
+
+/// The next wake; never, if other machines cannot wake this process.
+async fn next(wakes: &mut Option<Wakes>) {
+    let changed = match wakes {
+        Some(wakes) => wakes.changed().await.is_ok(),
+        None => false,
+    };
+    if !changed {
+        std::future::pending().await
     }
 }

@@ -114,6 +114,16 @@ impl KeptWaits {
         self.living.judge(&wait.keeper) != Life::Ended
     }
 
+    /// Whether other machines share the store.
+    pub fn is_shared(&self) -> bool {
+        self.store.is_remote()
+    }
+
+    /// Wakes the asking process, if it runs on another machine.
+    pub fn wake_keeper(&self, wait: &Wait) {
+        self.living.wake(&wait.keeper);
+    }
+
     /// Makes this process the one that asks, and stores how to notify it of an answer.
     pub fn adopt(
         &self,

@@ -12,6 +12,13 @@ pub trait Living: Send + Sync {
 
     /// Whether the process that described itself so may still run.
     fn judge(&self, holder: &str) -> Life;
+
+    /// Wakes the process that described itself so, if it runs where this process cannot reach it
+    /// otherwise: what it waits for may be in the store. A failure is not reported, since the process
+    /// looks now and then.
+    fn wake(&self, holder: &str) {
+        let _ = holder;
+    }
 }
 
 /// What is known of a holder.

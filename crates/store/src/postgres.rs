@@ -64,7 +64,7 @@ impl PostgresStore {
     /// Opens the store. It is not created: see [`PostgresStore::init`].
     pub fn open(access: &PostgresAccess) -> Result<Self, StoreError> {
         let patience = Patience::up_to(access.away_max);
-        let calls = ConnectionThread::start(access.clone(), patience.clone())?;
+        let calls = ConnectionThread::start(access.clone(), patience.clone(), None)?;
         let workers = Arc::new(PostgresWorkers::new(access.clone(), calls.clone()));
         Ok(Self { calls, workers, patience, client: random_id(), last_call: Mutex::new(0) })
     }

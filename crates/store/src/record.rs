@@ -21,11 +21,13 @@ pub enum Kind {
     SessionFile,
     /// The last kept work tree of such a session.
     SessionTree,
+    /// A request to a running session from another machine, and its answer.
+    Request,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Session,
         Self::Wait,
         Self::Task,
@@ -35,6 +37,7 @@ impl Kind {
         Self::Project,
         Self::SessionFile,
         Self::SessionTree,
+        Self::Request,
     ];
 
     /// Its name in files and messages.
@@ -50,6 +53,7 @@ impl Kind {
             Self::Project => "project",
             Self::SessionFile => "session file",
             Self::SessionTree => "session tree",
+            Self::Request => "request",
         }
     }
 }

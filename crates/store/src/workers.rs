@@ -39,6 +39,21 @@ pub trait Workers: Send + Sync {
     /// If the connection fails, so does this call; it is not repeated.
     fn beat(&self, id: WorkerId, held: &[Fence]) -> Result<BeatReply, StoreError>;
 
+    /// What a beat tells, without the workers to watch and without being a sign of life. Uses the
+    /// connection of the beats.
+    fn look(&self, id: WorkerId, held: &[Fence]) -> Result<BeatReply, StoreError>;
+
+    /// Calls this function soon after the worker was woken, on another thread. A call may be missed;
+    /// the next beat tells in any case. To be called before the first beat.
+    fn listen(&self, id: WorkerId, woken: Box<dyn Fn() + Send + Sync>);
+
+    /// Wakes a worker: there is something to look for. Returns whether it lives.
+    fn wake(&self, id: WorkerId) -> Result<bool, StoreError>;
+
+    /// Asks the worker that holds a lease to end what it does under it. Returns whether it still
+    /// holds the lease.
+    fn ask_to_stop(&self, fence: &Fence) -> Result<bool, StoreError>;
+
     /// Declares a worker dead, unless its number has changed. Returns whether it is gone. Uses the
     /// connection of the beats.
     fn declare_dead(&self, watched: WatchedWorker) -> Result<bool, StoreError>;
@@ -58,12 +73,16 @@ pub trait Workers: Send + Sync {
 }
 
 /// The answer to a beat.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BeatReply {
     /// Whether the worker lives. If not, it has lost all its leases and stays dead.
     pub is_living: bool,
     /// The leases, of those that it believes to hold, that it does not hold any more.
     pub lost: Vec<Fence>,
+    /// How often it was woken.
+    pub wakes: u64,
+    /// The leases under which it was asked to end, and how often.
+    pub stops: Vec<(Fence, u64)>,
     /// The living workers behind it in the order of ids, up to
     /// [`limits::WATCHED_WORKERS_MAX`](crate::limits::WATCHED_WORKERS_MAX). The first follows the
     /// last.

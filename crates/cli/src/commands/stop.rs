@@ -8,7 +8,7 @@ use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_pipeline::submission;
 use hookwright_process::{Leader, Sent};
 use hookwright_server::approvals::{iso, now_ms};
-use hookwright_store::Store;
+use hookwright_store::{Fence, Held, Store, Workers};
 use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
@@ -20,13 +20,17 @@ use crate::{exit_code, span, state};
 /// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The same for a session on another machine, which takes a question to the store.
+const PAUSE_ELSEWHERE: Duration = Duration::from_millis(250);
+
 /// Characters of a reason that are shown.
 const REASON_CHARS_MAX: usize = 200;
 
 /// End a running session, and wait for its end
 ///
 /// Its agent is asked to end, the hooks at `user:interrupt`, `session:stop` and `session:end` run,
-/// and the session can be resumed. A session that waits for a worker leaves the queue. Prints how the session ended. Exits with 1 if it is still
+/// and the session can be resumed. It may run on any machine that shares the store. A session that
+/// waits for a worker leaves the queue. Prints how the session ended. Exits with 1 if it is still
 /// running when the time is over.
 #[derive(Debug, Args)]
 pub(crate) struct StopArguments {
@@ -68,15 +72,17 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
         return Err(SessionFailure::NotRunning { name, status: session.status }.into());
     };
-    if !holder.machine.is_this() {
-        let (pid, host, is_worker) = (holder.pid, holder.machine.host, holder.worker.is_some());
-        return Err(SessionFailure::Elsewhere { name, pid, host, is_worker }.into());
-    }
-    ask(&holder, &name)?;
+    let running = RunningSession { name: &name, lease: &lease, holder: &holder };
+    running.ask(store, arguments.now)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
-    screen
-        .talk(&format!("waiting for process {pid} to end session {name} (at most {at_most} s)\n"));
-    if !wait(arguments, store, &lease, &holder, &name)? {
+    let there = match holder.machine.is_this() {
+        true => String::new(),
+        false => format!(" on machine {}", visible(&holder.machine.host)),
+    };
+    screen.talk(&format!(
+        "waiting for process {pid}{there} to end session {name} (at most {at_most} s)\n"
+    ));
+    if !running.wait(arguments, store)? {
         return Err(SessionFailure::StillRuns { name, pid, waited: arguments.timeout }.into());
     }
     tell(arguments, &sessions, &name, screen)?;
@@ -94,38 +100,77 @@ fn withdraw(store: &dyn Store, project: &str, name: &str) -> Result<(), Failure>
     }
 }
 
-/// Sends a signal to this very process, never to another with the same id.
-fn ask(holder: &LeaseOwner, name: &str) -> Result<(), Failure> {
-    let leader = Leader { pid: holder.pid };
-    match holder.start_time.map(|start_time| leader.terminate(start_time)) {
-        Some(Sent::Delivered | Sent::Gone) => Ok(()),
-        Some(Sent::Refused) | None => {
-            Err(SessionFailure::OfOthers { name: name.to_owned(), pid: holder.pid }.into())
-        }
-    }
+/// A session, and the process that runs it.
+struct RunningSession<'a> {
+    name: &'a str,
+    lease: &'a str,
+    holder: &'a LeaseOwner,
 }
 
-/// Waits until this process no longer runs the session; returns whether that happened in time.
-fn wait(
-    arguments: &StopArguments,
-    store: &dyn Store,
-    lease: &str,
-    holder: &LeaseOwner,
-    name: &str,
-) -> Result<bool, Failure> {
-    let began = Instant::now();
-    loop {
-        if lease::holder(store, lease).map_err(Failure::Store)?.as_ref() != Some(holder) {
-            return Ok(true);
+impl RunningSession<'_> {
+    /// Asks the process to end the session, wherever it runs.
+    fn ask(&self, store: &dyn Store, exits_at_once: bool) -> Result<(), Failure> {
+        match (self.holder.machine.is_this(), store.workers()) {
+            (true, _) => self.signal(),
+            (false, Some(workers)) if self.holder.worker.is_some() => {
+                // A second request makes it exit at once, as a second signal does.
+                let times = if exits_at_once { 2 } else { 1 };
+                (0..times).try_for_each(|_| self.ask_worker(store, &*workers))
+            }
+            (false, _) => {
+                let (name, host) = (self.name.to_owned(), self.holder.machine.host.clone());
+                let (pid, is_worker) = (self.holder.pid, false);
+                Err(SessionFailure::Elsewhere { name, pid, host, is_worker }.into())
+            }
         }
-        let left = arguments.timeout.saturating_sub(began.elapsed());
-        if left.is_zero() {
-            return Ok(false);
+    }
+
+    /// Sends a signal to this very process, never to another with the same id.
+    fn signal(&self) -> Result<(), Failure> {
+        let leader = Leader { pid: self.holder.pid };
+        match self.holder.start_time.map(|start_time| leader.terminate(start_time)) {
+            Some(Sent::Delivered | Sent::Gone) => Ok(()),
+            Some(Sent::Refused) | None => {
+                let (name, pid) = (self.name.to_owned(), self.holder.pid);
+                Err(SessionFailure::OfOthers { name, pid }.into())
+            }
         }
-        std::thread::sleep(PAUSE.min(left));
-        if arguments.now {
-            // A process may receive two quick signals as one, so repeat until it exits.
-            ask(holder, name)?;
+    }
+
+    /// Asks through the store, as long as this process holds the lease.
+    fn ask_worker(&self, store: &dyn Store, workers: &dyn Workers) -> Result<(), Failure> {
+        let held = store.holder(self.lease).map_err(Failure::Store)?;
+        let is_its = |held: &Held| {
+            serde_json::from_str::<LeaseOwner>(&held.holder)
+                .is_ok_and(|owner| owner == *self.holder)
+        };
+        if let Some(held) = held.filter(is_its) {
+            let fence = Fence { lease: self.lease.to_owned(), token: held.token };
+            // If it holds the lease no longer, the session has ended.
+            workers.ask_to_stop(&fence).map_err(Failure::Store)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until this process no longer runs the session; returns whether that happened in time.
+    fn wait(&self, arguments: &StopArguments, store: &dyn Store) -> Result<bool, Failure> {
+        let began = Instant::now();
+        let is_here = self.holder.machine.is_this();
+        let pause = if is_here { PAUSE } else { PAUSE_ELSEWHERE };
+        loop {
+            let holder = lease::holder(store, self.lease).map_err(Failure::Store)?;
+            if holder.as_ref() != Some(self.holder) {
+                return Ok(true);
+            }
+            let left = arguments.timeout.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(pause.min(left));
+            if arguments.now && is_here {
+                // A process may receive two quick signals as one, so repeat until it exits.
+                self.signal()?;
+            }
         }
     }
 }

@@ -226,7 +226,7 @@ impl SessionFailure {
                 place: None,
                 help: match is_worker {
                     true => format!(
-                        "run this on that machine: `hookwright stop {name}`; if it has died, \
+                        "end it first: `hookwright stop {name}`; if its machine has died, \
                          `hookwright resume {name}` takes the session over once that is certain, \
                          which takes 3 minutes"
                     ),

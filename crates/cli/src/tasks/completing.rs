@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
-use hookwright_pipeline::desk::{DeskAnswer, DeskReply, DeskRequest, Desks};
+use hookwright_pipeline::desk::{self, DeskAnswer, DeskReply, DeskRequest, Desks};
 use hookwright_pipeline::limits::{DESK_OPEN_TIMEOUT, LONG_WAIT, TASK_PAUSE};
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
@@ -68,14 +68,16 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
                 None => TaskFailure::NoDesk { id, state, session: session.name().to_owned() },
             }));
         }
-        match at_the_desk(tasks, &task, &session, &chain, screen)? {
+        match at_the_desk(kept, &task, &session, &chain, screen)? {
             DeskReply::Answered(DeskAnswer::Closed) => break,
             DeskReply::Answered(answer) => return answered(answer, id, &session, screen),
             DeskReply::NoAnswer => asked = Some(session.name().to_owned()),
             DeskReply::NoDesk | DeskReply::Deserted => {
                 if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
                     let name = session.name();
-                    screen.talk(&format!("waiting for session {name}: its socket is missing\n"));
+                    screen.talk(&format!(
+                        "waiting for session {name}, which takes no requests yet\n"
+                    ));
                 }
             }
         }
@@ -87,7 +89,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
 }
 
 fn at_the_desk(
-    tasks: &Tasks,
+    kept: &KeptTasks,
     task: &Task,
     session: &KnownSession,
     chain: &Chain,
@@ -96,14 +98,20 @@ fn at_the_desk(
     let name = session.name();
     let request = DeskRequest {
         version: hookwright_events::run_event::VERSION,
-        project: tasks.project.clone(),
+        project: kept.project().to_owned(),
         session: name.to_owned(),
         complete_task: task.id,
         chain: chain.clone(),
     };
     let mut waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
-    let pid = session.holder.as_ref().map_or(0, |holder| holder.pid);
-    let reply = state::desks()?.ask(pid, &request, &mut waits);
+    let holder = session.holder.as_ref();
+    let reply = match holder.filter(|holder| !holder.machine.is_this()) {
+        Some(_) => desk::ask_through_store(kept.store(), &request, &mut waits),
+        None => {
+            let pid = holder.map_or(0, |holder| holder.pid);
+            state::desks()?.ask(pid, &request, &mut waits)
+        }
+    };
     reply.map_err(|error| Failure::Task(TaskFailure::Desk(error)))
 }
 

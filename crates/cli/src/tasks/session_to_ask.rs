@@ -7,6 +7,7 @@
 use hookwright_events::SessionStatus;
 use hookwright_events::{Task, TaskState};
 use hookwright_pipeline::caller::SESSION;
+use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::record::AGENT_COMMAND;
 
 use super::Tasks;
@@ -32,9 +33,9 @@ impl Tasks {
             if holder.status == SessionStatus::CutOff {
                 return cut_off(&sessions, &holder, true);
             }
-            if let Some(process) =
-                holder.holder.as_ref().filter(|process| !process.machine.is_this())
-            {
+            let is_unreachable =
+                |process: &&LeaseOwner| !process.machine.is_this() && process.worker.is_none();
+            if let Some(process) = holder.holder.as_ref().filter(is_unreachable) {
                 let (session, host) = (holder.name().to_owned(), process.machine.host.clone());
                 return Err(Failure::Task(TaskFailure::Elsewhere { id: task.id, session, host }));
             }

@@ -10,7 +10,7 @@ use hookwright_pipeline::orders::{Order, Orders};
 use hookwright_process::{end_run, kill_everything_now};
 use hookwright_store::{Fence, Patience, WorkerId};
 
-use super::session_process::{Assignment, OrderLine};
+use super::session_process::{Assignment, MessageLine};
 use crate::carried_session::TakenWork;
 use crate::config_files::{ConfigOptions, process_environment};
 use crate::error::{Failure, SessionFailure, WorkerFailure};
@@ -47,7 +47,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
             patience.for_each(|patience| patience.set_limit(Duration::ZERO));
         }
     };
-    let orders = Orders::telling(move |given| obey_at_once(given, &no_wait));
+    let orders = Orders::telling(move |message| obey_at_once(message, &no_wait));
     obey(orders.clone(), marker.clone());
     let options = ConfigOptions {
         config: Vec::new(),
@@ -96,14 +96,14 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     ended
 }
 
-/// Reads the worker's orders on a thread of their own: the session's thread may be busy.
+/// Reads the worker's messages on a thread of their own: the session's thread may be busy.
 fn obey(orders: Orders, marker: String) {
     let read = move || {
         for line in stdin().lock().lines() {
             let Ok(line) = line else { break };
             // A newer worker may say something that this process does not know.
-            if let Ok(order) = serde_json::from_str::<OrderLine>(&line) {
-                order.pass_on(&orders);
+            if let Ok(message) = serde_json::from_str::<MessageLine>(&line) {
+                message.pass_on(&orders);
             }
         }
         orders.give(Order::Kill, "the worker has ended");

@@ -1,5 +1,5 @@
 //! [`SessionProcess`]: the process in which a worker runs a session. Its standard input is a pipe:
-//! the first line is the [`Assignment`], the next ones are orders. If the worker ends, the pipe
+//! the first line is the [`Assignment`], each further one is a [`MessageLine`]. If the worker ends, the pipe
 //! closes, and the process kills its agents and ends.
 
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use hookwright_pipeline::lease::LeaseOwner;
-use hookwright_pipeline::orders::{GivenOrder, Order, Orders};
+use hookwright_pipeline::orders::{GivenOrder, Message, Order, Orders};
 use hookwright_store::WorkerId;
 use serde::{Deserialize, Serialize};
 
@@ -45,40 +45,50 @@ pub(super) struct Assignment {
 
 /// What a worker tells the process of a session, as a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OrderLine {
-    order: OrderWord,
-    why: String,
+#[serde(rename_all = "snake_case")]
+pub(super) enum MessageLine {
+    Order { order: OrderWord, why: String },
+    Wake,
+    Stop { times: u64 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum OrderWord {
+pub(super) enum OrderWord {
     Continue,
     StartNoTurn,
     End,
     Kill,
 }
 
-impl OrderLine {
-    fn new(given: &GivenOrder) -> Self {
-        let order = match given.order {
-            Order::Continue => OrderWord::Continue,
-            Order::StartNoTurn => OrderWord::StartNoTurn,
-            Order::End => OrderWord::End,
-            Order::Kill => OrderWord::Kill,
-        };
-        Self { order, why: given.why.clone() }
+impl MessageLine {
+    fn new(message: &Message) -> Self {
+        match message {
+            Message::Order(GivenOrder { order, why }) => {
+                let order = match order {
+                    Order::Continue => OrderWord::Continue,
+                    Order::StartNoTurn => OrderWord::StartNoTurn,
+                    Order::End => OrderWord::End,
+                    Order::Kill => OrderWord::Kill,
+                };
+                Self::Order { order, why: why.clone() }
+            }
+            Message::Wake => Self::Wake,
+            Message::Stop { times } => Self::Stop { times: *times },
+        }
     }
 
-    /// Gives the order to a session.
+    /// Passes the message on to a session.
     pub(super) fn pass_on(&self, orders: &Orders) {
-        let order = match self.order {
-            OrderWord::Continue => Order::Continue,
-            OrderWord::StartNoTurn => Order::StartNoTurn,
-            OrderWord::End => Order::End,
-            OrderWord::Kill => Order::Kill,
+        let (order, why) = match self {
+            Self::Order { order: OrderWord::Continue, why } => (Order::Continue, why),
+            Self::Order { order: OrderWord::StartNoTurn, why } => (Order::StartNoTurn, why),
+            Self::Order { order: OrderWord::End, why } => (Order::End, why),
+            Self::Order { order: OrderWord::Kill, why } => (Order::Kill, why),
+            Self::Wake => return orders.wake(),
+            Self::Stop { times } => return orders.stop(*times),
         };
-        orders.give(order, &self.why);
+        orders.give(order, why);
     }
 }
 
@@ -119,8 +129,9 @@ impl SessionProcess {
             .map_err(failed)?;
         let (pid, input) = (child.id(), Arc::new(Mutex::new(child.stdin.take())));
         let told = Arc::clone(&input);
-        let orders = Orders::telling(move |given| {
-            write_line(&told, &serde_json::to_string(&OrderLine::new(given)).unwrap_or_default());
+        let orders = Orders::telling(move |message| {
+            let line = serde_json::to_string(&MessageLine::new(message));
+            write_line(&told, &line.unwrap_or_default());
         });
         Ok(Self { pid, input, orders, child: Some(child) })
     }

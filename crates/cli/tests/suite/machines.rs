@@ -1,6 +1,7 @@
 //! Several machines that share a store: each has its own host name, processes, home and checkout.
 
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use hookwright_machine_lab::{Lab, Machine};
 use hookwright_postgres_server::{Cluster, Relay};
@@ -115,10 +116,85 @@ fn a_question_of_one_machine_is_answered_on_another_one() {
     };
     until("somebody is asked", || question().is_some());
     assert_eq!(status(&b, "s"), "active");
+    let began = Instant::now();
     let _ = said(&b.hookwright(&["approve", &question().unwrap()]));
     assert!(session.wait().success());
+    // Not with the next of the regular checks, which are two minutes apart.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert_eq!(a.read("log"), "a\n");
     assert_eq!(status(&b, "s"), "completed");
+}
+
+#[test]
+fn an_answer_counts_on_the_machine_that_continues_the_session() {
+    let mut shop = Shop::with_beat("50ms");
+    let (mut a, b) = (shop.machine("a"), shop.machine("b"));
+    let _session = a.start_hookwright(&["run", "asking.yaml", "--session", "s"]);
+    let questions = || json(&b, &["approvals", "--json"]);
+    until("somebody is asked", || questions()[0]["id"].is_string());
+    let question = questions()[0]["id"].as_str().unwrap().to_owned();
+    a.kill();
+    let _ = said(&b.hookwright(&["approve", &question]));
+    until("it is resumed", || b.hookwright(&["resume", "s"]).status.success());
+    assert_eq!(b.read("log"), "b\n");
+    assert_eq!(questions(), Value::Array(Vec::new()), "the question is not asked again");
+}
+
+/// A session with tasks, whose hook blocks what is not tested. Its agent works until there is a file
+/// `go`.
+const TASKS: &str = "prompt: p
+termination: {type: queue, source: {tasks: true}}
+agent: {command: 'echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done'}
+hooks: {task:complete: [{id: tested, command: 'test -e tested || { echo test it first >&2; exit 2; }'}]}
+";
+
+#[test]
+fn a_task_of_a_session_is_completed_from_another_machine_by_the_hooks_of_the_session() {
+    let mut shop = Shop::new();
+    let (a, b) = (shop.machine("a"), shop.machine("b"));
+    let _ = said(&a.hookwright(&["task", "add", "build it"]));
+    std::fs::write(a.path("tasks.yaml"), TASKS).unwrap();
+    let mut session = a.start_hookwright(&["run", "tasks.yaml", "--session", "s"]);
+    until("the agent works", || !a.read("pid").is_empty());
+    let blocked = b.hookwright(&["task", "done", "TAS-1"]);
+    assert_eq!(blocked.status.code(), Some(2), "{blocked:?}");
+    let words = String::from_utf8_lossy(&blocked.stderr).into_owned();
+    assert!(words.contains("test it first"), "{words}");
+    // On the machine of the session: the hook runs there.
+    std::fs::write(a.path("tested"), "").unwrap();
+    assert_eq!(said(&b.hookwright(&["task", "done", "TAS-1"])), "TAS-1 is completed\n");
+    std::fs::write(a.path("go"), "").unwrap();
+    assert!(session.wait().success());
+    let log = said(&b.hookwright(&["sessions", "log", "s"]));
+    assert_eq!(log.matches("fired task:complete").count(), 2, "{log}");
+}
+
+#[test]
+fn a_session_is_stopped_from_another_machine() {
+    let mut shop = Shop::new();
+    let (a, b) = (shop.machine("a"), shop.machine("b"));
+    let mut session = a.start_hookwright(&["run", "loop.yaml", "--session", "s"]);
+    until("the second iteration", || !a.read("pid").is_empty());
+    let stopped = said(&b.hookwright(&["stop", "s"]));
+    assert!(stopped.contains("session s: interrupted"), "{stopped}");
+    assert_eq!(session.wait().code(), Some(130));
+    assert_eq!(a.processes(), Vec::<String>::new());
+    let refused = b.hookwright(&["stop", "s"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+}
+
+#[test]
+fn a_session_on_a_worker_is_stopped_at_once_from_another_machine() {
+    let mut shop = Shop::new();
+    let (a, b) = (shop.machine("a"), shop.machine("b"));
+    std::fs::write(b.path("asking.yaml"), "prompt: p\nagent: {command: 'sleep 1000'}\nhooks: {session:end: [{command: 'trap \"\" TERM; sleep 1000'}]}\n").unwrap();
+    let _ = b.shell("git add -A && git commit -qm more && git push -q");
+    let mut worker = a.start_hookwright(&["worker", "--json"]);
+    let _ = said(&b.hookwright(&["run", "asking.yaml", "--on", "workers", "--session", "s"]));
+    worker.wait_for_words("\"event\":\"started\"");
+    until("its agent works", || a.processes().iter().any(|line| line.contains("sleep 1000")));
+    let _ = said(&b.hookwright(&["stop", "s", "--now"]));
+    until("nothing of it is left", || !a.processes().iter().any(|line| line.contains("sleep")));
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use hookwright_store::StoreError;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeskPlace {
     folder: PathBuf,
@@ -23,6 +25,9 @@ pub enum DeskError {
         /// The folder's path.
         path: PathBuf,
     },
+    /// An error of the store, in which requests of other machines are.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// An error of the system.
     #[error("the socket folder `{}` cannot be used: {cause}", path.display())]
     Io {

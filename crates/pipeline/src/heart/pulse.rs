@@ -29,6 +29,10 @@ pub(super) enum Happened {
     Answered { sent: Moment, reply: BeatReply },
     /// The beat has not been answered, and may have arrived or not.
     Failed,
+    /// The store says that this worker was woken.
+    Woken,
+    /// The look has been answered, or could not be made.
+    Looked { reply: Option<BeatReply> },
 }
 
 /// What to do.
@@ -41,6 +45,12 @@ pub(super) enum PulseStep {
     Lose(Vec<Fence>),
     /// Give this order to all sessions.
     Give(Order),
+    /// Look why this worker was woken.
+    Look,
+    /// Wake all sessions.
+    Wake,
+    /// Ask the sessions of these leases to end, so many times.
+    Stop(Vec<(Fence, u64)>),
     /// This worker was declared dead.
     Die,
 }
@@ -56,6 +66,13 @@ pub(super) struct Pulse {
     watched: BTreeMap<WorkerId, (u64, u32)>,
     order: Order,
     is_dead: bool,
+    /// How often this worker was woken, as far as its sessions know.
+    wakes: u64,
+    /// How often sessions were asked to end, as far as they know.
+    stops: Vec<(Fence, u64)>,
+    is_looking: bool,
+    /// Woken while it was looking.
+    looks_again: bool,
 }
 
 impl Pulse {
@@ -68,6 +85,10 @@ impl Pulse {
             watched: BTreeMap::new(),
             order: Order::Continue,
             is_dead: false,
+            wakes: 0,
+            stops: Vec::new(),
+            is_looking: false,
+            looks_again: false,
         }
     }
 
@@ -79,19 +100,25 @@ impl Pulse {
         match happened {
             Happened::Nothing => {}
             Happened::Failed => self.due = Some(now + self.interval),
-            Happened::Answered { reply, .. } if !reply.is_living => {
-                self.is_dead = true;
-                return vec![PulseStep::Die];
-            }
             Happened::Answered { sent, reply } => {
                 self.arrived = self.arrived.max(sent);
                 self.due = Some(now + self.interval);
                 let dead = self.count(&reply.watched);
                 steps.extend(dead.into_iter().map(PulseStep::DeclareDead));
-                if !reply.lost.is_empty() {
-                    steps.push(PulseStep::Lose(reply.lost));
+                steps.extend(self.learn(reply));
+            }
+            Happened::Woken if self.is_looking => self.looks_again = true,
+            Happened::Woken => steps.extend(self.look()),
+            Happened::Looked { reply } => {
+                self.is_looking = false;
+                steps.extend(reply.into_iter().flat_map(|reply| self.learn(reply)));
+                if self.looks_again {
+                    steps.extend(self.look());
                 }
             }
+        }
+        if self.is_dead {
+            return vec![PulseStep::Die];
         }
         let order = self.order_at(now);
         if order != self.order {
@@ -101,6 +128,35 @@ impl Pulse {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             steps.push(PulseStep::Beat);
+        }
+        steps
+    }
+
+    fn look(&mut self) -> Option<PulseStep> {
+        (self.is_looking, self.looks_again) = (true, false);
+        Some(PulseStep::Look)
+    }
+
+    /// What a beat or a look tells.
+    fn learn(&mut self, reply: BeatReply) -> Vec<PulseStep> {
+        self.is_dead = !reply.is_living;
+        let mut steps = Vec::new();
+        if !reply.lost.is_empty() {
+            steps.push(PulseStep::Lose(reply.lost));
+        }
+        if reply.wakes > self.wakes {
+            self.wakes = reply.wakes;
+            steps.push(PulseStep::Wake);
+        }
+        let known = |fence: &Fence| self.stops.iter().find(|(known, _)| known == fence);
+        let more = |(fence, times): &(Fence, u64)| {
+            let more = times.saturating_sub(known(fence).map_or(0, |(_, times)| *times));
+            (more > 0).then(|| (fence.clone(), more))
+        };
+        let stops: Vec<_> = reply.stops.iter().filter_map(more).collect();
+        if !stops.is_empty() {
+            self.stops = reply.stops;
+            steps.push(PulseStep::Stop(stops));
         }
         steps
     }

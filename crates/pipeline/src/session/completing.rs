@@ -12,7 +12,7 @@ use super::event_place::KeptPlace;
 use super::task_desk::DeskPosition;
 use super::{Halt, Session, completed};
 use crate::course::Happening;
-use crate::desk::{DeskAnswer, OpenDesk};
+use crate::desk::{BothDesks, DeskAnswer, OpenDesk, StoreDesk};
 use crate::history::LeftTask;
 
 impl Session {
@@ -99,10 +99,11 @@ impl Session {
         self.plan.stages.iter().position(|stage| Some(stage.name.as_str()) == name)
     }
 
-    /// Opens the desk. Without one no command can complete a task that needs this session's hooks.
+    /// Opens the desk: a socket, and the store if other machines share it. Without one no command can
+    /// complete a task that needs this session's hooks.
     pub(super) fn open_desk(&mut self) -> Option<Box<dyn OpenDesk>> {
-        let journal = &self.recorder.journal;
-        match self.desks.take()?.open(journal.project(), &self.recorder.session) {
+        let (journal, session) = (&self.recorder.journal, &self.recorder.session);
+        let socket = match self.desks.take()?.open(journal.project(), session) {
             Ok(desk) => Some(desk),
             Err(error) => {
                 let note =
@@ -110,6 +111,16 @@ impl Session {
                 self.recorder.show_note(note);
                 None
             }
+        };
+        let calls = journal.calls();
+        let shared = calls.is_remote().then(|| {
+            let (fence, wakes) = (journal.fence().clone(), self.orders.wakes());
+            let desk = StoreDesk::open(calls.clone(), journal.project(), session, fence, wakes);
+            Box::new(desk) as Box<dyn OpenDesk>
+        });
+        match (socket, shared) {
+            (Some(first), Some(second)) => Some(Box::new(BothDesks { first, second })),
+            (one, other) => one.or(other),
         }
     }
 

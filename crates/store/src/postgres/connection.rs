@@ -1,5 +1,7 @@
 //! Connecting: over TCP, encrypted if necessary, up to a client that can be used.
 
+use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
@@ -9,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use tokio_rustls::TlsConnector;
 
 use super::access::{Password, PostgresAccess};
@@ -24,15 +26,37 @@ const ENCRYPTION_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 trait Channel: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Channel for T {}
 
+/// Hears what is told on a channel of the database, except while the connection is lost or behind
+/// a pooler that shares connections.
+#[derive(Clone)]
+pub(super) struct Ear {
+    /// The channel's name, which needs no quotes.
+    pub(super) channel: &'static str,
+    /// Called with each message, on the thread of the connection.
+    pub(super) hear: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for Ear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ear({})", self.channel)
+    }
+}
+
 /// Connects within the time limit. The schema is not checked.
-pub(super) async fn connect(access: &PostgresAccess) -> Result<Client, CallFailure> {
-    let connected = timeout(limits::CONNECT_MAX, connect_unlimited(access)).await;
+pub(super) async fn connect(
+    access: &PostgresAccess,
+    ear: Option<&Ear>,
+) -> Result<Client, CallFailure> {
+    let connected = timeout(limits::CONNECT_MAX, connect_unlimited(access, ear)).await;
     connected.unwrap_or_else(|_| {
         Err(CallFailure::Lost(format!("no answer within {:?}", limits::CONNECT_MAX)))
     })
 }
 
-async fn connect_unlimited(access: &PostgresAccess) -> Result<Client, CallFailure> {
+async fn connect_unlimited(
+    access: &PostgresAccess,
+    ear: Option<&Ear>,
+) -> Result<Client, CallFailure> {
     let channel = open_channel(access).await?;
     let mut config = Config::new();
     config
@@ -45,13 +69,23 @@ async fn connect_unlimited(access: &PostgresAccess) -> Result<Client, CallFailur
         config.password(Password::secret(password));
     }
     let connected = config.connect_raw(channel, NoTls).await;
-    let (client, connection) = connected.map_err(|error| failure::of_connecting(access, &error))?;
+    let (client, mut connection) =
+        connected.map_err(|error| failure::of_connecting(access, &error))?;
     let version = connection.parameter("server_version").map(str::to_owned);
+    let heard = ear.cloned();
     // It ends with the client, or when the server closes it; the next call then notices.
     tokio::spawn(async move {
-        let _ = connection.await;
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let (AsyncMessage::Notification(told), Some(ear)) = (message, &heard) {
+                (ear.hear)(told.payload());
+            }
+        }
     });
     check_version(version.as_deref())?;
+    if let Some(ear) = ear {
+        let listening = client.batch_execute(&format!("LISTEN {}", ear.channel)).await;
+        listening.map_err(|error| failure::of_statement(access, &error))?;
+    }
     Ok(client)
 }
 

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::{Client, Row};
 
 use super::access::PostgresAccess;
+use super::connection::Ear;
 use super::failure::{self, CallFailure};
 use super::patience::Patience;
 use super::server_clock::ServerClock;
@@ -43,7 +44,11 @@ struct Call {
 
 impl ConnectionThread {
     /// Connects, checks the schema, and starts the thread.
-    pub(super) fn start(access: PostgresAccess, patience: Patience) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        access: PostgresAccess,
+        patience: Patience,
+        ear: Option<Ear>,
+    ) -> Result<Self, StoreError> {
         let (calls, received) = unbounded_channel();
         let (opened, is_open) = sync_channel(1);
         let clock = Arc::new(ServerClock::default());
@@ -53,7 +58,7 @@ impl ConnectionThread {
                 Ok(runtime) => runtime,
                 Err(error) => return drop(opened.send(Err(error))),
             };
-            let mut server = Server { access, patience, clock: clock_of_server, client: None };
+            let mut server = Server { access, patience, ear, clock: clock_of_server, client: None };
             runtime.block_on(async {
                 match server.open().await {
                     Ok(client) => {
@@ -131,7 +136,7 @@ pub(super) fn once<T: Send + 'static>(
 ) -> Result<T, StoreError> {
     let run = move || {
         runtime()?.block_on(async {
-            let done = match connection::connect(&access).await {
+            let done = match connection::connect(&access, None).await {
                 Ok(client) => task(&client, &access).await,
                 Err(failure) => Err(failure),
             };
@@ -161,6 +166,7 @@ fn thread_ended() -> StoreError {
 struct Server {
     access: PostgresAccess,
     patience: Patience,
+    ear: Option<Ear>,
     clock: Arc<ServerClock>,
     client: Option<Client>,
 }
@@ -214,7 +220,7 @@ impl Server {
 
     /// Connects, checks the schema, and reads the server's clock.
     async fn open(&self) -> Result<Client, CallFailure> {
-        let client = connection::connect(&self.access).await?;
+        let client = connection::connect(&self.access, self.ear.as_ref()).await?;
         let asked = ServerClock::ask();
         let checked = timeout(limits::CONNECT_MAX, schema::check(&client, &self.access)).await;
         let server_ms = checked.unwrap_or_else(|_| {

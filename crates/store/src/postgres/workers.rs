@@ -1,17 +1,21 @@
 //! The workers of a store in Postgres. Their tables and functions are in `step_1/workers.sql`.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_postgres::Row;
 
 use super::access::PostgresAccess;
+use super::connection::Ear;
 use super::connection_thread::ConnectionThread;
 use super::no_row;
 use super::patience::Patience;
 use super::read;
 use super::statement::{SqlValue, Statement, signed};
 use crate::{BeatReply, Fence, StoreError, StoredWorker, WatchedWorker, WorkerId, Workers, limits};
+
+/// The channel on which the server tells that a worker was woken, with its id.
+const WAKES: &str = "hookwright_wakes";
 
 /// The columns that [`stored_worker`] reads.
 macro_rules! worker_columns {
@@ -29,11 +33,19 @@ pub(super) struct PostgresWorkers {
     own_id: Mutex<Option<WorkerId>>,
     /// The second connection, so that a beat does not wait for a long commit.
     beats: Mutex<Option<ConnectionThread>>,
+    /// What the second connection listens for.
+    ear: Mutex<Option<Ear>>,
 }
 
 impl PostgresWorkers {
     pub(super) fn new(access: PostgresAccess, calls: ConnectionThread) -> Self {
-        Self { access, calls, own_id: Mutex::default(), beats: Mutex::default() }
+        Self {
+            access,
+            calls,
+            own_id: Mutex::default(),
+            beats: Mutex::default(),
+            ear: Mutex::default(),
+        }
     }
 
     /// Calls on the second connection, which is opened if there is none.
@@ -47,7 +59,8 @@ impl PostgresWorkers {
             .clamp(limits::BEAT_CALL_MIN, limits::CALL_MAX)
             .min(self.access.call_max);
         let access = PostgresAccess { call_max, away_max: Duration::ZERO, ..self.access.clone() };
-        let thread = ConnectionThread::start(access, Patience::up_to(Duration::ZERO))?;
+        let ear = lock(&self.ear).clone();
+        let thread = ConnectionThread::start(access, Patience::up_to(Duration::ZERO), ear)?;
         Ok(beats.insert(thread).clone())
     }
 }
@@ -91,14 +104,38 @@ impl Workers for PostgresWorkers {
     }
 
     fn beat(&self, id: WorkerId, held: &[Fence]) -> Result<BeatReply, StoreError> {
-        let names = held.iter().map(|fence| Some(fence.lease.as_bytes().to_vec()));
-        let tokens = held.iter().map(|fence| Some(signed(fence.token)));
-        let statement = Statement::new("SELECT * FROM hookwright.beat($1, $2, $3, $4)")
-            .with(SqlValue::Bytes(Some(id.bytes())))
-            .with(SqlValue::BytesList(names.collect()))
-            .with(SqlValue::Numbers(tokens.collect()))
-            .number(signed(limits::WATCHED_WORKERS_MAX as u64));
+        let text = "SELECT * FROM hookwright.beat($1, $2, $3, $4)";
+        let watched = signed(limits::WATCHED_WORKERS_MAX as u64);
+        let statement = of_held(text, id, held).number(watched);
         one_row(&self.beats()?, statement, |row| beat_reply(row, held))
+    }
+
+    fn look(&self, id: WorkerId, held: &[Fence]) -> Result<BeatReply, StoreError> {
+        let statement = of_held("SELECT * FROM hookwright.look($1, $2, $3)", id, held);
+        one_row(&self.beats()?, statement, |row| news(row, held))
+    }
+
+    fn listen(&self, id: WorkerId, woken: Box<dyn Fn() + Send + Sync>) {
+        let id = id.to_string();
+        let hear = move |named: &str| {
+            if named == id {
+                woken();
+            }
+        };
+        *lock(&self.ear) = Some(Ear { channel: WAKES, hear: Arc::new(hear) });
+    }
+
+    fn wake(&self, id: WorkerId) -> Result<bool, StoreError> {
+        let statement = Statement::new("SELECT hookwright.wake($1)");
+        let statement = statement.with(SqlValue::Bytes(Some(id.bytes())));
+        one_row(&self.calls, statement, |row| read::value(row, 0))
+    }
+
+    fn ask_to_stop(&self, fence: &Fence) -> Result<bool, StoreError> {
+        let statement = Statement::new("SELECT hookwright.ask_to_stop($1, $2)")
+            .bytes(&fence.lease)
+            .number(signed(fence.token));
+        one_row(&self.calls, statement, |row| read::value(row, 0))
     }
 
     fn declare_dead(&self, watched: WatchedWorker) -> Result<bool, StoreError> {
@@ -156,18 +193,36 @@ fn stored_worker(row: &Row) -> Result<StoredWorker, StoreError> {
     })
 }
 
-fn beat_reply(row: &Row, held: &[Fence]) -> Result<BeatReply, StoreError> {
+/// A statement whose first parameters are a worker and the leases that it believes to hold.
+fn of_held(text: &'static str, id: WorkerId, held: &[Fence]) -> Statement {
+    let names = held.iter().map(|fence| Some(fence.lease.as_bytes().to_vec()));
+    let tokens = held.iter().map(|fence| Some(signed(fence.token)));
+    Statement::new(text)
+        .with(SqlValue::Bytes(Some(id.bytes())))
+        .with(SqlValue::BytesList(names.collect()))
+        .with(SqlValue::Numbers(tokens.collect()))
+}
+
+/// What `look` and `beat` both return.
+fn news(row: &Row, held: &[Fence]) -> Result<BeatReply, StoreError> {
     let is_living: bool = read::value(row, 0)?;
-    let places = read::value::<Vec<i64>>(row, 1)?;
+    let (places, stops) = (read::value::<Vec<i64>>(row, 2)?, read::value::<Vec<i64>>(row, 3)?);
     let is_lost = |place: usize| !is_living || places.contains(&signed(place as u64));
     let lost = (1..).zip(held).filter(|(place, _)| is_lost(*place));
-    let (ids, numbers) = (read::value::<Vec<&[u8]>>(row, 2)?, read::value::<Vec<i64>>(row, 3)?);
-    let watched = ids.into_iter().zip(numbers).map(|(id, number)| watched_worker(id, number));
+    let stops = held.iter().zip(stops).filter(|(_, times)| *times > 0);
     Ok(BeatReply {
         is_living,
         lost: lost.map(|(_, fence)| fence.clone()).collect(),
-        watched: watched.collect::<Result<_, _>>()?,
+        wakes: read::number(row, 1)?,
+        stops: stops.map(|(fence, times)| (fence.clone(), times.unsigned_abs())).collect(),
+        watched: Vec::new(),
     })
+}
+
+fn beat_reply(row: &Row, held: &[Fence]) -> Result<BeatReply, StoreError> {
+    let (ids, numbers) = (read::value::<Vec<&[u8]>>(row, 4)?, read::value::<Vec<i64>>(row, 5)?);
+    let watched = ids.into_iter().zip(numbers).map(|(id, number)| watched_worker(id, number));
+    Ok(BeatReply { watched: watched.collect::<Result<_, _>>()?, ..news(row, held)? })
 }
 
 fn watched_worker(id: &[u8], number: i64) -> Result<WatchedWorker, StoreError> {

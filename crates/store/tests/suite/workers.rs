@@ -169,6 +169,51 @@ fn the_reply_to_a_beat_names_lost_leases() {
 }
 
 #[test]
+fn a_worker_that_is_woken_hears_it_at_once_and_from_its_next_beat() {
+    let [one, two] = machines();
+    let (heard, ear) = std::sync::mpsc::channel();
+    one.store.workers().unwrap().listen(one.id, Box::new(move || drop(heard.send(()))));
+    assert_eq!(one.beat(&[]).wakes, 0);
+    let others = two.store.workers().unwrap();
+    assert!(others.wake(two.id).unwrap());
+    assert!(others.wake(one.id).unwrap());
+    ear.recv_timeout(Duration::from_secs(60)).expect("it was woken");
+    assert!(ear.try_recv().is_err(), "it hears what concerns itself");
+    assert_eq!(one.store.workers().unwrap().look(one.id, &[]).unwrap().wakes, 1);
+    assert_eq!(one.beat(&[]).wakes, 1);
+    assert!(!others.wake(WorkerId::random().unwrap()).unwrap(), "there is none");
+}
+
+#[test]
+fn a_look_is_no_sign_of_life_and_names_lost_leases() {
+    let [one, two] = machines();
+    let number = |of: &Machine| of.beat(&[]).watched[0].number;
+    let (kept, lost) = (two.granted("kept"), Fence { lease: "lost".into(), token: 1 });
+    let before = number(&one);
+    let looked = two.store.workers().unwrap().look(two.id, &[kept, lost.clone()]).unwrap();
+    assert_eq!((looked.is_living, looked.lost), (true, vec![lost]));
+    assert_eq!(number(&one), before);
+    one.declare_dead(&two);
+    assert!(!two.store.workers().unwrap().look(two.id, &[]).unwrap().is_living);
+}
+
+#[test]
+fn the_holder_of_a_lease_learns_how_often_it_was_asked_to_end() {
+    let [one, two] = machines();
+    let (first, second) = (one.granted("first"), one.granted("second"));
+    let others = two.store.workers().unwrap();
+    assert!(others.ask_to_stop(&second).unwrap());
+    assert!(others.ask_to_stop(&second).unwrap());
+    let reply = one.beat(&[first.clone(), second.clone()]);
+    assert_eq!((reply.stops, reply.wakes), (vec![(second.clone(), 2)], 2));
+    // Who takes the lease next was not asked.
+    assert!(one.store.release("second", second.token).unwrap());
+    let next = one.granted("second");
+    assert!(!others.ask_to_stop(&second).unwrap(), "this holder has ended");
+    assert_eq!(one.beat(&[first, next]).stops, []);
+}
+
+#[test]
 fn a_worker_that_leaves_gives_all_back() {
     let [one, two] = machines();
     two.granted("a");
@@ -374,6 +419,8 @@ fn no_call_of_workers_reads_a_whole_table() {
     }
     let two = Machine::of(&database);
     let workers = one.store.workers().unwrap();
+    assert!(workers.ask_to_stop(&held[7]).unwrap());
+    assert_eq!(workers.look(one.id, &held).unwrap().stops, [(held[7].clone(), 1)]);
     let found = workers.find(two.id).unwrap().unwrap();
     assert!(workers.declare_dead(found.watched).unwrap());
     assert_eq!(workers.leases(one.id).unwrap().len(), held.len());

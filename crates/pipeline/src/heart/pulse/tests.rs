@@ -37,14 +37,19 @@ impl World {
                 }
                 PulseStep::DeclareDead(worker) => self.dead.push(worker),
                 PulseStep::Give(order) => self.given.push((self.now, order)),
-                PulseStep::Lose(_) | PulseStep::Die => {}
+                PulseStep::Lose(_)
+                | PulseStep::Die
+                | PulseStep::Look
+                | PulseStep::Wake
+                | PulseStep::Stop(_) => {}
             }
         }
         is_sent
     }
 
     fn answered(&mut self, sent: Moment) -> bool {
-        let reply = BeatReply { is_living: true, lost: vec![], watched: self.others.clone() };
+        let watched = self.others.clone();
+        let reply = BeatReply { is_living: true, watched, ..BeatReply::default() };
         self.step(Happened::Answered { sent, reply })
     }
 
@@ -263,7 +268,7 @@ fn lost_leases_are_told_and_a_dead_worker_does_nothing_more() {
     let mut world = World::new();
     world.sent();
     let lost = vec![Fence { lease: "run".into(), token: 1 }];
-    let reply = BeatReply { is_living: true, lost: lost.clone(), watched: vec![] };
+    let reply = BeatReply { is_living: true, lost: lost.clone(), ..BeatReply::default() };
     let answered = Happened::Answered { sent: world.now, reply: reply.clone() };
     assert_eq!(world.pulse.advance(answered, world.now), [PulseStep::Lose(lost)]);
     world.sent();
@@ -272,4 +277,62 @@ fn lost_leases_are_told_and_a_dead_worker_does_nothing_more() {
     assert_eq!(world.pulse.advance(answered, world.now), [PulseStep::Die]);
     world.now += 100 * BEAT;
     assert_eq!(world.pulse.advance(Happened::Nothing, world.now), []);
+}
+
+fn looked(reply: BeatReply) -> Happened {
+    Happened::Looked { reply: Some(BeatReply { is_living: true, ..reply }) }
+}
+
+#[test]
+fn a_worker_that_is_woken_looks_once_at_a_time() {
+    let mut world = World::new();
+    world.beat();
+    let now = world.now;
+    let mut advance = |happened| world.pulse.advance(happened, now);
+    assert_eq!(advance(Happened::Woken), [PulseStep::Look]);
+    assert_eq!(advance(Happened::Woken), [], "one look is under way");
+    let woken = BeatReply { wakes: 1, ..BeatReply::default() };
+    assert_eq!(advance(looked(woken.clone())), [PulseStep::Wake, PulseStep::Look]);
+    assert_eq!(advance(looked(woken)), [], "it knows that already");
+    assert_eq!(advance(Happened::Woken), [PulseStep::Look]);
+    assert_eq!(advance(Happened::Looked { reply: None }), [], "the next beat tells");
+    assert_eq!(advance(Happened::Woken), [PulseStep::Look]);
+}
+
+#[test]
+fn a_look_is_no_beat() {
+    let mut world = World::new();
+    world.beat();
+    let (due, beats) = (world.now + BEAT, world.beats.len());
+    for second in 1..5 {
+        world.now += SECOND;
+        world.step(Happened::Woken);
+        world.step(looked(BeatReply { wakes: second, ..BeatReply::default() }));
+    }
+    assert_eq!(world.beats.len(), beats, "looks send no beat");
+    world.sent();
+    assert_eq!(world.beats.last(), Some(&due));
+    // Others count beats only, so looks keep no agents running.
+    world.pass(40 * BEAT);
+    assert_eq!(world.given.last().map(|(_, order)| *order), Some(Order::Kill));
+}
+
+#[test]
+fn a_session_learns_once_how_often_it_was_asked_to_end() {
+    let mut world = World::new();
+    world.sent();
+    let (one, other) =
+        (Fence { lease: "one".into(), token: 1 }, Fence { lease: "other".into(), token: 2 });
+    let stops = |stops: &[(&Fence, u64)]| BeatReply {
+        is_living: true,
+        stops: stops.iter().map(|(fence, times)| ((*fence).clone(), *times)).collect(),
+        ..BeatReply::default()
+    };
+    let answered = Happened::Answered { sent: world.now, reply: stops(&[(&one, 1)]) };
+    let asked = world.pulse.advance(answered, world.now);
+    assert_eq!(asked, [PulseStep::Stop(vec![(one.clone(), 1)])]);
+    let again = world.pulse.advance(looked(stops(&[(&one, 1)])), world.now);
+    assert_eq!(again, []);
+    let both = world.pulse.advance(looked(stops(&[(&one, 3), (&other, 1)])), world.now);
+    assert_eq!(both, [PulseStep::Stop(vec![(one, 2), (other, 1)])]);
 }

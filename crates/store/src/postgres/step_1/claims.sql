@@ -171,7 +171,8 @@ BEGIN
         IF FOUND AND lease_prefix IS NOT NULL THEN
             INSERT INTO hookwright.leases AS l (name, token, holder, worker)
                 VALUES (lease_prefix || names[best], 0, lease_holder, lease_worker)
-                ON CONFLICT (name) DO UPDATE SET holder = lease_holder, worker = lease_worker
+                ON CONFLICT (name) DO UPDATE
+                    SET holder = lease_holder, worker = lease_worker, stops = 0
                     WHERE hookwright.is_gone(l.worker);
         END IF;
         IF FOUND THEN

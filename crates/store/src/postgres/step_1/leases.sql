@@ -5,7 +5,9 @@ CREATE TABLE hookwright.leases (
     token bigint NOT NULL,
     holder bytea NOT NULL,
     -- The worker that holds it, if the holder is one.
-    worker bytea
+    worker bytea,
+    -- How often this holder was asked to end.
+    stops bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX leases_of_workers ON hookwright.leases (worker) WHERE worker IS NOT NULL;
 
@@ -64,7 +66,8 @@ BEGIN
     token := nextval('hookwright.revisions');
     holder := new_holder;
     UPDATE hookwright.leases AS l
-        SET token = acquire.token, holder = new_holder, worker = new_worker WHERE l.name = lease;
+        SET token = acquire.token, holder = new_holder, worker = new_worker, stops = 0
+        WHERE l.name = lease;
     PERFORM hookwright.end_call(client, call_number, ARRAY[acquire.token]);
 END $$;
 

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use hookwright_events::SessionStatus;
+use hookwright_pipeline::desk::request_keys;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::lease::{self, LeaseError};
 use hookwright_pipeline::record::AGENT_COMMAND;
@@ -149,7 +150,8 @@ fn remove_trees(session: &KnownSession) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files and the last work tree of a session that other machines may continue.
+/// What the store has of a session besides its journal because other machines share it: files, the
+/// last work tree, requests.
 fn carried_parts(store: &dyn Store, session: &KnownSession) -> Result<Vec<PrunedPart>, StoreError> {
     let (project, id) = (session.record.project(), &session.record.id);
     if id.is_empty() {
@@ -158,7 +160,10 @@ fn carried_parts(store: &dyn Store, session: &KnownSession) -> Result<Vec<Pruned
     let delete = |kind, key| PrunedPart::Record(Delete { kind, key, expected: Expected::Any });
     let files = file_keys(store, project, id)?.into_iter();
     let files = files.map(|key| delete(Kind::SessionFile, key));
-    Ok(files.chain([delete(Kind::SessionTree, tree_key(project, id))]).collect())
+    let requests = request_keys(store, project, session.name())?.into_iter();
+    let requests = requests.map(|key| delete(Kind::Request, key));
+    let tree = delete(Kind::SessionTree, tree_key(project, id));
+    Ok(files.chain(requests).chain([tree]).collect())
 }
 
 /// A part of a session's data in the store.
