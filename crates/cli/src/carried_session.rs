@@ -1,7 +1,7 @@
 //! The work of a submitted session: what `run --on workers` sends, and what a worker makes of it.
 //!
-//! The project's commit goes to its git remote. A worker makes a work tree of it below its checkout,
-//! so the path is the same wherever the checkout is. A project outside git is not carried: its
+//! The project's commit goes to its git remote. A worker makes a work tree of it below the folder that
+//! the project names for all workers, or below its checkout. A project outside git is not carried: its
 //! sessions run in the checkout itself.
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::host::runtime;
 use crate::screen::Screen;
 use crate::text::count;
 
-/// The folder of work trees, relative to the project root.
+/// The folder of work trees of a project that names none, relative to the project root.
 const FOLDER: &str = ".hookwright/work";
 
 /// What is sent with each submitted session.
@@ -81,7 +81,8 @@ impl SubmittedWork {
 }
 
 impl TakenWork {
-    /// Makes the work tree of a claimed session, and runs the worker's command in it.
+    /// Makes the work tree of a claimed session, and runs a command in it that sets it up: the
+    /// worker's own, else the project's.
     pub(crate) fn take(
         root: &Path,
         environment: &Environment,
@@ -93,7 +94,9 @@ impl TakenWork {
     ) -> Result<Option<Self>, Failure> {
         let Some(work) = &record.carried else { return Ok(None) };
         let name: SessionName = record.name.parse().map_err(SessionFailure::Name)?;
-        let folder = root.join(FOLDER);
+        let submission = record.submission.as_ref();
+        let chosen = submission.and_then(|submission| submission.folder.clone());
+        let folder = chosen.unwrap_or_else(|| root.join(FOLDER));
         let ignored = folder.join(".gitignore");
         let made = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&ignored, "*\n"));
         made.map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
@@ -104,7 +107,8 @@ impl TakenWork {
             let (record, token) = (record.clone(), fence.token);
             let taken = take_work(git, &calls, &record, work, token, &place, secrets.clone());
             let keeper = taken.await.map_err(|error| WorkerFailure::NoWork { error })?;
-            if let Some(command) = setup {
+            let of_project = submission.and_then(|submission| submission.setup.as_deref());
+            if let Some(command) = setup.or(of_project) {
                 let (folder, environment) = (place.root(work), environment.for_agents());
                 let never = CancellationToken::new();
                 // What it prints is part of its error.

@@ -10,7 +10,7 @@ mod remote_address;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_config::{ConfigFile, ProjectName, project_name};
+use hookwright_config::{ConfigFile, Fault, ProjectName, WorkerSettings, project_name};
 use hookwright_engine::hook::Layer;
 use hookwright_store::{KeptProjects, NamedProject, ProjectOrigin, Store};
 
@@ -57,6 +57,23 @@ pub(crate) fn root_beside(project: &str, root: &Path) -> Option<String> {
     (path != project).then_some(path)
 }
 
+/// What a project's file says about workers.
+pub(crate) fn worker_settings(root: &Path) -> Result<WorkerSettings, Failure> {
+    let Some(file) = file_of(root) else { return Ok(WorkerSettings::default()) };
+    hookwright_config::worker_settings(&file).map_err(|faults| unreadable(&file, faults))
+}
+
+/// The project's own file, if it has one.
+fn file_of(root: &Path) -> Option<ConfigFile> {
+    let mut files = PROJECT_NAMES.iter().map(|name| (root.join(name), name));
+    let (path, name) = files.find(|(path, _)| path.is_file())?;
+    Some(ConfigFile::native(&path, name, Layer::Project))
+}
+
+fn unreadable(file: &ConfigFile, faults: Vec<Fault>) -> Failure {
+    ProjectFailure::File { path: file.path.clone(), faults }.into()
+}
+
 fn path_name(root: &Path) -> String {
     root.to_string_lossy().into_owned()
 }
@@ -64,17 +81,9 @@ fn path_name(root: &Path) -> String {
 impl NamedFolder {
     /// The folder's claim, if its file names the project.
     pub(crate) fn of(root: &Path) -> Result<Option<Self>, Failure> {
-        for file_name in PROJECT_NAMES {
-            let path = root.join(file_name);
-            if !path.is_file() {
-                continue;
-            }
-            let file = ConfigFile::native(&path, file_name, Layer::Project);
-            let name = project_name(&file)
-                .map_err(|faults| ProjectFailure::File { path: path.clone(), faults })?;
-            return Ok(name.map(|name| Self { name, file: path, root: root.to_owned() }));
-        }
-        Ok(None)
+        let Some(file) = file_of(root) else { return Ok(None) };
+        let name = project_name(&file).map_err(|faults| unreadable(&file, faults))?;
+        Ok(name.map(|name| Self { name, file: file.path, root: root.to_owned() }))
     }
 
     /// Makes this folder's repository one that has the name, or the only one.

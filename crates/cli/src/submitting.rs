@@ -1,9 +1,11 @@
 //! `run --on workers`: stores sessions that workers take, instead of running one here.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use hookwright_agents::presets;
+use hookwright_config::WorkerSettings;
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Ports;
 use hookwright_events::SessionStatus;
@@ -23,8 +25,8 @@ use crate::known_workers::KnownWorkers;
 use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
-use crate::state;
 use crate::text::visible;
+use crate::{project, state};
 
 /// Sessions that one command submits.
 const SESSIONS_AT_ONCE_MAX: i64 = 1_000;
@@ -96,12 +98,26 @@ pub(crate) fn submit(
     let store = database(place)?;
     screen.left_out(&prepared.plan.left_out);
     runner::warn_of_unfired_hooks(&how.switches, &prepared.plan, screen);
-    let needs = needs(place, &prepared, &asked.label);
-    let work = SubmittedWork::find(&place.found.project_root, &process_environment(), screen)?;
+    let root = &place.found.project_root;
+    let work = SubmittedWork::find(root, &process_environment(), screen)?;
+    let mut settings = project::worker_settings(root)?;
+    if work.is_none() {
+        // It runs in the checkout itself, which nothing has to set up.
+        settings = WorkerSettings::default();
+    }
+    let folder = settings.folder.clone().unwrap_or_else(|| root.clone());
+    let needs = needs(&prepared, &asked.label, folder);
+    let submission = Submission {
+        needs: needs.clone(),
+        folder: settings.folder,
+        setup: settings.setup,
+        max_cost: how.max_cost,
+        ..Submission::default()
+    };
     let work = work.as_ref();
     let mut names = Vec::new();
     for _ in 0..asked.sessions.unwrap_or(1) {
-        names.push(submit_one(place, &store, &prepared, work, name, &needs, how)?);
+        names.push(submit_one(place, &store, &prepared, work, name, &submission)?);
     }
     let followed = Followed { store: Arc::clone(&store), project: place.project(), names };
     if asked.follow {
@@ -126,7 +142,7 @@ fn database(place: &ProjectRunner) -> Result<Arc<dyn Store>, Failure> {
 }
 
 /// What a worker has to offer for this plan.
-fn needs(place: &ProjectRunner, prepared: &Prepared, labels: &[String]) -> Needs {
+fn needs(prepared: &Prepared, labels: &[String], folder: PathBuf) -> Needs {
     let Prepared { sources, plan, secrets } = prepared;
     let of_children = sources.children.iter().flat_map(|child| &child.all);
     let texts: Vec<&str> =
@@ -145,7 +161,7 @@ fn needs(place: &ProjectRunner, prepared: &Prepared, labels: &[String]) -> Needs
             .cloned()
             .collect(),
         secrets: named.map(str::to_owned).collect(),
-        folder: Some(place.found.project_root.clone()),
+        folder: Some(folder),
     }
 }
 
@@ -163,8 +179,7 @@ fn submit_one(
     prepared: &Prepared,
     work: Option<&SubmittedWork>,
     given: Option<&str>,
-    needs: &Needs,
-    how: &SessionOptions,
+    submission: &Submission,
 ) -> Result<String, Failure> {
     let Prepared { sources, plan, secrets } = prepared;
     let clock = Ports::default().clock;
@@ -174,13 +189,11 @@ fn submit_one(
             Some(name) => name.clone(),
             None => place.new_name(&**store)?,
         };
-        let submission =
-            Submission { needs: needs.clone(), max_cost: how.max_cost, ..Submission::default() };
         let record = SessionRecord {
             status: SessionStatus::Queued,
             plan: plan.name.clone(),
             stages: plan.stages.iter().map(|stage| stage.name.clone()).collect(),
-            submission: Some(submission),
+            submission: Some(submission.clone()),
             carried: work.map(|work| work.send(&name, secrets)).transpose()?,
             ..place.new_record(&name, plan, secrets)
         };

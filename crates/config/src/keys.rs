@@ -15,10 +15,11 @@ pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "agent",
     "model",
     "project",
+    "worker",
 ];
 
-/// Those of the user's file for all projects.
-pub(super) const GLOBAL_FILE_KEYS: &[&str] = HOOK_FILE_KEYS.split_at(HOOK_FILE_KEYS.len() - 1).0;
+/// Those of the user's file for all projects: all but the last two.
+pub(super) const GLOBAL_FILE_KEYS: &[&str] = HOOK_FILE_KEYS.split_at(HOOK_FILE_KEYS.len() - 2).0;
 
 pub(super) const LOOP_KEYS: &[&str] = &[
     "version",

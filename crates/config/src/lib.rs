@@ -87,6 +87,7 @@ mod termination;
 pub mod test_file;
 mod top_level;
 mod warning;
+mod worker_settings;
 mod written;
 
 /// A file's tree of values with their places, and functions that read it. Readers of other files
@@ -123,6 +124,7 @@ pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use project_name::{ProjectName, project_name};
 pub use termination::{QueueSpec, Termination};
 pub use warning::{Warning, WarningKind};
+pub use worker_settings::{WorkerSettings, worker_settings};
 
 #[cfg(test)]
 mod tests;

@@ -39,9 +39,19 @@ impl fmt::Display for ProjectName {
 /// The name that a project's file gives it. Nothing else of the file is checked, and a file that
 /// cannot name the project is not parsed.
 pub fn project_name(file: &ConfigFile) -> Result<Option<ProjectName>, Vec<Fault>> {
+    single_key(file, "project", read)
+}
+
+/// The value of one key of a file, of which nothing else is checked. A file without the key is not
+/// parsed.
+pub(super) fn single_key<T>(
+    file: &ConfigFile,
+    key: &str,
+    read: impl FnOnce(&Node, &mut Notes<'_>) -> Option<T>,
+) -> Result<Option<T>, Vec<Fault>> {
     let source = file::read(file).map_err(|fault| vec![fault])?;
     // A key can also be written with escapes.
-    if !source.text.contains("project") && !source.text.contains('\\') {
+    if !source.text.contains(key) && !source.text.contains('\\') {
         return Ok(None);
     }
     let root = parse(&source).map_err(|fault| vec![fault])?;
@@ -50,10 +60,10 @@ pub fn project_name(file: &ConfigFile) -> Result<Option<ProjectName>, Vec<Fault>
         Raw::Null => return Ok(None),
         _ => notes.map(&root, ExpectedValue::HooksKey),
     };
-    let field = fields.unwrap_or_default().iter().find(|field| &*field.key == "project");
-    let name = field.and_then(|field| read(&field.value, &mut notes));
+    let field = fields.unwrap_or_default().iter().find(|field| &*field.key == key);
+    let value = field.and_then(|field| read(&field.value, &mut notes));
     match notes.faults.is_empty() {
-        true => Ok(name),
+        true => Ok(value),
         false => Err(std::mem::take(&mut notes.faults)),
     }
 }

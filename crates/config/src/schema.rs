@@ -84,6 +84,21 @@ fn top_level(key: &str) -> Value {
             "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$",
             "maxLength": PROJECT_NAME_BYTES_MAX,
         }),
+        "worker" => json!({
+            "type": "object",
+            "description": "how workers prepare the work trees of sessions",
+            "properties": {
+                "folder": {
+                    "type": "string", "pattern": "^/",
+                    "description": "the folder of all work trees, on every worker",
+                },
+                "setup": {
+                    "type": "string",
+                    "description": "a shell command that recreates what git ignores",
+                },
+            },
+            "additionalProperties": false,
+        }),
         _ => json!({
             "type": ["string", "object", "array"],
             "description": "the agent of loops that name none: an agent's name, {command}, \

@@ -338,7 +338,7 @@ fn unknown_keys_are_faults_and_old_keys_are_reported_with_their_successor() {
         faults("hoks: {}\n"),
         ["hookwright.yaml:1:1: unknown key `hoks`, expected one of: version, hooks, \
           disable_global_hooks, callback, trace, permissions, mcp_servers, agent, model, \
-          project (near: hooks)"]
+          project, worker (near: hooks)"]
     );
     assert_eq!(
         faults("completion: plateau\ndefaults: {}\n"),

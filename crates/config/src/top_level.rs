@@ -18,7 +18,10 @@ use super::{
     ConfigFile, ExpectedValue, Fault, FaultKind, KnownSystems, Loaded, MissingKey, Scope,
     SourceFile, entry,
 };
-use super::{agent, callback_address, loop_file, mcp_server, pipeline_file, project_name, warning};
+use super::{
+    agent, callback_address, loop_file, mcp_server, pipeline_file, project_name, warning,
+    worker_settings,
+};
 
 /// Reads a whole file into `loaded`.
 pub(super) fn read(
@@ -131,6 +134,8 @@ fn read_key(
         }
         // Only checked here: `project_name.rs` returns the name.
         "project" => drop(project_name::read(value, notes)),
+        // Likewise `worker_settings.rs`.
+        "worker" => drop(worker_settings::read(value, notes)),
         // The other keys belong to the runner and the agent.
         _ => {}
     }

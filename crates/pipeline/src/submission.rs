@@ -7,6 +7,8 @@
 
 mod needs;
 
+use std::path::PathBuf;
+
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Clock;
 use hookwright_events::{RunEvent, RunEventKind, SessionEvent, SessionStatus};
@@ -35,6 +37,12 @@ const HELD: &str = "held/";
 pub struct Submission {
     /// What a worker has to offer.
     pub needs: Needs,
+    /// The folder below which its work tree is made; `None` for the worker's checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// A shell command that sets a new work tree up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
     /// The session pauses when it has cost this many US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,

@@ -1,7 +1,8 @@
 //! `hookwright worker`: runs sessions that were submitted to workers.
 
+use std::io;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -12,13 +13,15 @@ use hookwright_pipeline::submission::WorkerOffer;
 use hookwright_process::find_program;
 use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::Store;
+use rustix::fs::Access;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
-use crate::error::{Failure, WorkerFailure};
+use crate::error::{Failure, WorkerFailure, without_number};
 use crate::interrupts::check_descriptors;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
 use crate::submitting::label;
+use crate::text::visible;
 use crate::worker::{self, AT_ONCE_MAX, WorkedProject, WorkerSetup};
 use crate::{project, state};
 
@@ -46,7 +49,8 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "PROJECT")]
     project: Vec<String>,
 
-    /// A shell command that recreates what git ignores, in each new work tree of a session
+    /// A shell command that recreates what git ignores, in each new work tree of a session. The
+    /// default is `worker.setup` of the project's file
     #[arg(long, value_name = "COMMAND")]
     setup: Option<String>,
 
@@ -77,7 +81,7 @@ pub(crate) fn worker(arguments: &WorkerArguments, screen: &Screen) -> Result<u8,
         at_once,
         projects: projects.iter().map(|project| project.key.clone()).collect(),
         labels: arguments.label.clone(),
-        folders: projects.iter().map(|project| project.root.clone()).collect(),
+        folders: folders(&projects, screen)?,
         ..offer_of_machine(&here)?
     };
     let setup = WorkerSetup {
@@ -100,7 +104,7 @@ pub(crate) fn worker(arguments: &WorkerArguments, screen: &Screen) -> Result<u8,
     ended
 }
 
-fn options(cwd: Option<std::path::PathBuf>) -> ConfigOptions {
+fn options(cwd: Option<PathBuf>) -> ConfigOptions {
     ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: false }
 }
 
@@ -134,6 +138,34 @@ fn projects(
         }
     }
     Ok(projects)
+}
+
+/// The folders in which sessions of these projects can run: the checkouts, and the folders for work
+/// trees that this user can write to.
+fn folders(projects: &[WorkedProject], screen: &Screen) -> Result<Vec<PathBuf>, Failure> {
+    let mut folders = Vec::new();
+    for project in projects {
+        folders.push(project.root.clone());
+        let Some(folder) = project::worker_settings(&project.root)?.folder else { continue };
+        if let Err(cause) = make_writable(&folder) {
+            let folder = visible(&folder.display().to_string()).to_string();
+            let (cause, project) = (without_number(&cause), visible(&project.key).to_string());
+            screen.talk(&format!(
+                "note: cannot use `{folder}`, the folder for work trees of {project}: {cause}; its \
+                 sessions are left to other workers\n"
+            ));
+            continue;
+        }
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    Ok(folders)
+}
+
+fn make_writable(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// The agents and secrets of this machine's user.

@@ -75,6 +75,55 @@ fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch
 }
 
 #[test]
+fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
+    let sandbox = project();
+    let (root, outside) = (sandbox.path(""), sandbox.path("..").canonicalize().unwrap());
+    let folder = outside.join("trees of all");
+    let settings = format!(
+        "project: shop\nworker: {{folder: '{}', setup: 'pwd > built'}}\n",
+        folder.display()
+    );
+    write(&sandbox, "hookwright.yaml", &settings);
+    let agent = "prompt: p\ntermination: {type: fixed, iterations: 1}\n\
+                 agent: {command: 'cat built > log; pwd >> log'}\n";
+    write(&sandbox, "loop.yaml", agent);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "--quiet", "-m", "settings"]);
+    git(&root, &["push", "--quiet", "origin", "HEAD:main"]);
+    submit(&sandbox, &["--session", "s"]);
+    // Another checkout, at another path.
+    let elsewhere = outside.join("elsewhere");
+    git(&outside, &["clone", "--quiet", "--branch", "main", "remote.git", "elsewhere"]);
+    let elsewhere = ["--project", &elsewhere.to_string_lossy()].map(str::to_owned);
+    let worker = worker(&sandbox, "b", &elsewhere.each_ref().map(String::as_str));
+    until("the session is complete", || is(&sandbox, "s", "completed"));
+    let log = git(&remote(&sandbox), &["show", "hookwright/s:log"]);
+    let [set_up, worked] = log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
+    assert!(set_up.starts_with(&*folder.join("trees/s-").to_string_lossy()), "{log}");
+    assert_eq!(set_up, worked);
+    drop(worker);
+}
+
+#[test]
+fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
+    let sandbox = project();
+    let blocked = sandbox.path("../a file");
+    std::fs::write(&blocked, "").unwrap();
+    let folder = blocked.join("below");
+    write(&sandbox, "hookwright.yaml", &format!("worker: {{folder: '{}'}}\n", folder.display()));
+    let root = sandbox.path("");
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "--quiet", "-m", "settings"]);
+    let mut first = worker(&sandbox, "a", &[]);
+    first.wait_for_talk("note: cannot use `");
+    submit(&sandbox, &["--session", "s"]);
+    let status = sandbox.run(&["status"]);
+    let needs = format!("needs folder {}, which no worker has", folder.display());
+    assert!(status.stdout.contains(&needs), "{status:?}");
+    assert!(is(&sandbox, "s", "queued"));
+}
+
+#[test]
 fn a_project_that_cannot_be_sent_is_refused_with_the_reason() {
     let sandbox = project();
     let root = sandbox.path("");
