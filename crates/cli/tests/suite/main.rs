@@ -62,6 +62,7 @@ mod long_journal;
 mod loop_bench;
 mod machine_faults;
 mod machines;
+mod machines_page;
 mod memory;
 mod network;
 mod orphans;
