@@ -17,7 +17,8 @@ use hookwright_engine::{Background, Engine, HookSet, Secrets, Setup};
 use hookwright_events::Event;
 use serde_json::Value;
 
-use hookwright_server::AskingProject;
+use hookwright_server::{AskingProject, Wakes};
+use hookwright_store::Store;
 
 use crate::approvals::{self, Asking};
 use crate::config_files::ConfigFiles;
@@ -62,6 +63,9 @@ pub(crate) struct EngineOptions {
     pub(crate) background: Background,
     /// The session's journal, and the number of its last firing; none by default.
     pub(crate) journal: Option<(Arc<dyn Journal>, Arc<AtomicU64>)>,
+    /// The session's store, and what wakes its process; by default the user's store is opened with
+    /// the first question.
+    pub(crate) shared: Option<(Arc<dyn Store>, Wakes)>,
 }
 
 impl ProjectHooks {
@@ -91,10 +95,11 @@ impl ProjectHooks {
 
     /// The same for some of the hooks.
     pub(crate) fn engine_of(&self, hooks: HookSet, options: EngineOptions) -> Engine {
-        let asking = Asking { pipeline: None, address: self.loaded.callback.clone(), wakes: None };
+        let (store, wakes) = options.shared.clone().unzip();
+        let asking = Asking { pipeline: None, address: self.loaded.callback.clone(), wakes };
         let root = self.root.clone();
         let waits = approvals::port(asking, move || {
-            let store = state::store()?;
+            let store = store.clone().map_or_else(state::store, Ok)?;
             let name = project::bound(&root, &store)?;
             let root = project::root_beside(&name, &root);
             Ok((store, AskingProject { name, root }))
@@ -109,7 +114,7 @@ impl ProjectHooks {
     }
 
     fn assemble(&self, hooks: HookSet, options: EngineOptions, ports: Ports) -> Engine {
-        let EngineOptions { skip, memory, background, journal } = options;
+        let EngineOptions { skip, memory, background, journal, shared: _ } = options;
         let memory = memory.unwrap_or_else(|| Arc::clone(&ports.memory));
         let unrecorded = || (Arc::clone(&ports.journal), Arc::default());
         let (journal, firings) = journal.unwrap_or_else(unrecorded);

@@ -40,6 +40,31 @@ impl Membership {
         store: &dyn Store,
         no_wait: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
+        Self::join_and_tell(store, move |message| obey_at_once(message, &no_wait))
+    }
+
+    /// The same for a session of the built-in agent, which has one long turn: an order to end
+    /// interrupts it.
+    pub(crate) fn join_as_agent(
+        store: &dyn Store,
+        no_wait: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        Self::join_and_tell(store, move |message| match message {
+            Message::Order(GivenOrder { order: Order::Continue | Order::StartNoTurn, .. }) => {}
+            Message::Order(GivenOrder { order: Order::End, why }) => {
+                Screen.talk(&format!("{why}: ending the session\n"));
+                interrupt_this_process(false);
+            }
+            Message::Order(GivenOrder { order: Order::Kill, .. })
+            | Message::Wake
+            | Message::Stop { .. } => obey_at_once(message, &no_wait),
+        })
+    }
+
+    fn join_and_tell(
+        store: &dyn Store,
+        tell: impl Fn(&Message) + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
         let Some(workers) = store.workers() else {
             return Ok(Self { joined: None, orders: Orders::default(), marker: None });
         };
@@ -49,7 +74,7 @@ impl Membership {
         if ended > 0 {
             Screen.talk("ended what a dead session had left running on this machine\n");
         }
-        let orders = Orders::telling(move |message| obey_at_once(message, &no_wait));
+        let orders = Orders::telling(tell);
         let describe = |owner: LeaseOwner| serde_json::to_string(&owner).unwrap_or_default();
         let heart = Heart::start(Arc::clone(&workers), describe).map_err(|error| match error {
             HeartError::Store(error) => Failure::Store(error),
@@ -123,11 +148,16 @@ impl Membership {
         }
     }
 
-    /// The session under this lease has ended.
-    pub(crate) fn release(&self, store: &dyn Store, fence: &Fence) {
+    /// The session under this lease gives it back itself.
+    pub(crate) fn let_go(&self, fence: &Fence) {
         if let Some((heart, _)) = &self.joined {
             heart.let_go(fence);
         }
+    }
+
+    /// The session under this lease has ended.
+    pub(crate) fn release(&self, store: &dyn Store, fence: &Fence) {
+        self.let_go(fence);
         // After this order nothing waits for the store any more, and the lease may be another's.
         if self.orders.current().order < Order::Kill {
             let _ = store.release(&fence.lease, fence.token);

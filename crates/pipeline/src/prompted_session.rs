@@ -221,6 +221,11 @@ impl PromptedSession {
         }
     }
 
+    /// The lease under which it runs.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
     /// Records the end, and gives the lease back.
     pub async fn end(
         &self,

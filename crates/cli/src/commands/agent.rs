@@ -174,8 +174,16 @@ async fn run(
     start: AgentStart<'_>,
     screen: &Screen,
 ) -> Result<u8, Failure> {
-    let AssembledAgent { mut agent, engine, output, service, session, earlier, servers } =
-        assembled;
+    let AssembledAgent {
+        mut agent,
+        engine,
+        output,
+        service,
+        session,
+        earlier,
+        servers,
+        membership,
+    } = assembled;
     let earlier = earlier.as_ref().map(|(messages, cut_off, notices)| EarlierConversation {
         messages,
         cut_off,
@@ -206,6 +214,7 @@ async fn run(
         interrupts.or_else(&|| engine.interrupt(), engine.settle()).await;
     }
     let printed = output.end(&end);
+    membership.let_go(session.fence());
     let ended = session.end(
         result_of(&end),
         session_status(&end.status),

@@ -75,9 +75,11 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             DeskReply::NoDesk | DeskReply::Deserted => {
                 if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
                     let name = session.name();
-                    screen.talk(&format!(
-                        "waiting for session {name}, which takes no requests yet\n"
-                    ));
+                    let why = match is_here(&session) {
+                        true => "its socket is missing",
+                        false => "another machine takes it over",
+                    };
+                    screen.talk(&format!("waiting for session {name}: {why}\n"));
                 }
             }
         }
@@ -86,6 +88,11 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
         std::thread::sleep(TASK_PAUSE);
     }
     by_ourselves(tasks, kept, id, chain, screen)
+}
+
+/// Whether this machine runs the session, if any does.
+fn is_here(session: &KnownSession) -> bool {
+    session.holder.as_ref().is_none_or(|holder| holder.machine.is_this())
 }
 
 fn at_the_desk(
@@ -104,13 +111,12 @@ fn at_the_desk(
         chain: chain.clone(),
     };
     let mut waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
-    let holder = session.holder.as_ref();
-    let reply = match holder.filter(|holder| !holder.machine.is_this()) {
-        Some(_) => desk::ask_through_store(kept.store(), &request, &mut waits),
-        None => {
-            let pid = holder.map_or(0, |holder| holder.pid);
+    let reply = match is_here(session) {
+        true => {
+            let pid = session.holder.as_ref().map_or(0, |holder| holder.pid);
             state::desks()?.ask(pid, &request, &mut waits)
         }
+        false => desk::ask_through_store(kept.store(), &request, &mut waits),
     };
     reply.map_err(|error| Failure::Task(TaskFailure::Desk(error)))
 }

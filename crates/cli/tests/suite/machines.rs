@@ -197,6 +197,55 @@ fn a_session_on_a_worker_is_stopped_at_once_from_another_machine() {
     until("nothing of it is left", || !a.processes().iter().any(|line| line.contains("sleep")));
 }
 
+/// Turns of the built-in agent: a long command, then the end.
+const TURNS: &str = "turns:
+  - content: [{type: tool_use, name: bash, input: {command: 'echo $$ > pid; exec sleep 1000'}}]
+  - content: [{type: text, text: done}]
+";
+
+#[test]
+fn a_session_of_the_built_in_agent_is_seen_asked_and_stopped_from_another_machine() {
+    let mut shop = Shop::new();
+    let (a, b) = (shop.machine("a"), shop.machine("b"));
+    std::fs::write(a.path("model.yaml"), TURNS).unwrap();
+    let hooks = "project: shop\ncallback: {port: 0}\nhooks: {tool:pre_execute: [{id: gate, type: \
+                 webhook, await: true, body: {text: 'Go on?'}}]}\n";
+    std::fs::write(a.path("hookwright.yaml"), hooks).unwrap();
+    let _ = said(&a.hookwright(&["trust", "--yes"]));
+    let model = ["--model", "scripted:model.yaml", "--permission-mode", "bypassPermissions"];
+    let mut agent = a.start_hookwright(&[&["agent", "-p", "work"], &model[..]].concat());
+    let questions = || json(&b, &["approvals", "--json"]);
+    until("somebody is asked", || questions()[0]["id"].is_string());
+    let began = Instant::now();
+    let _ = said(&b.hookwright(&["approve", questions()[0]["id"].as_str().unwrap()]));
+    until("the tool runs", || !a.read("pid").is_empty());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let listed = json(&b, &["sessions", "list", "--json"]);
+    let name = listed["sessions"][0]["name"].as_str().unwrap();
+    let stopped = said(&b.hookwright(&["stop", name]));
+    assert!(stopped.contains("interrupted"), "{stopped}");
+    assert_eq!(agent.wait().code(), Some(130));
+    assert_eq!(a.processes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_of_the_built_in_agent_is_cut_off_when_its_machine_dies() {
+    let mut shop = Shop::with_beat("50ms");
+    let (mut a, b) = (shop.machine("a"), shop.machine("b"));
+    std::fs::write(a.path("model.yaml"), TURNS).unwrap();
+    let _ = said(&a.hookwright(&["trust", "--yes"]));
+    let model = ["--model", "scripted:model.yaml", "--permission-mode", "bypassPermissions"];
+    let _agent = a.start_hookwright(&[&["agent", "-p", "work"], &model[..]].concat());
+    until("the tool runs", || !a.read("pid").is_empty());
+    let listed = json(&b, &["sessions", "list", "--json"]);
+    let name = listed["sessions"][0]["name"].as_str().unwrap().to_owned();
+    assert_eq!(status(&b, &name), "active");
+    a.kill();
+    // It counts the beats of the dead machine.
+    let _worker = b.start_hookwright(&["worker"]);
+    until("its machine is declared dead", || status(&b, &name) == "cut_off");
+}
+
 #[test]
 fn a_session_runs_on_one_machine_at_a_time_and_is_resumed_on_another_one() {
     let mut shop = Shop::new();

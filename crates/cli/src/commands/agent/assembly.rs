@@ -32,6 +32,7 @@ use crate::error::{AgentFailure, Failure};
 use crate::exit_code;
 use crate::host::{EngineOptions, MayRun, ProjectHooks};
 use crate::mcp_servers::{NamedServers, ServerSurroundings};
+use crate::membership::Membership;
 use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::model_service::ModelService;
 use crate::screen::Screen;
@@ -51,6 +52,8 @@ pub(super) struct AssembledAgent {
     /// The conversation that goes on, the results of calls that were cut off, and notices.
     pub(super) earlier: Option<(Vec<Message>, Vec<Block>, Vec<String>)>,
     pub(super) servers: SessionServers,
+    /// To be dropped after the session's end.
+    pub(super) membership: Membership,
 }
 
 impl AssembledAgent {
@@ -94,6 +97,7 @@ impl AssembledAgent {
             None => WantedSession::New,
         };
         let opened = OpenSession::open(wanted, &hooks.root, &hooks.secrets, &clock)?;
+        hooks.environment = opened.membership.marked(std::mem::take(&mut hooks.environment));
         let session_id = opened.id.clone();
         let transcript_path = state::transcript(&session_id)?;
         let tools = tools(&hooks, &permissions, &transcript_path, opened.session.run_id())?;
@@ -118,7 +122,8 @@ impl AssembledAgent {
         let continued = opened.transcript(&transcript_path, transcript_facts)?;
         let ContinuedTranscript { transcript, messages, cut_off, notices } = continued;
         let earlier = opened.is_continued().then_some((messages, cut_off, notices));
-        let session = opened.session;
+        let shared = opened.shared();
+        let OpenSession { session, membership, .. } = opened;
         let transcript_path = transcript_path.to_string_lossy().into_owned();
         let facts = SessionFacts {
             session_id: session_id.clone(),
@@ -139,6 +144,7 @@ impl AssembledAgent {
         let engine = hooks.engine(EngineOptions {
             memory: Some(session.memory()),
             journal: Some((session.journal(), session.firings())),
+            shared,
             ..EngineOptions::default()
         });
         let files = FilesAtStart::new(&hooks.files);
@@ -165,7 +171,7 @@ impl AssembledAgent {
             max_tokens: ANSWER_TOKENS_MAX,
             context_tokens,
         };
-        Ok(Ok(Self { agent, engine, output, service, session, earlier, servers }))
+        Ok(Ok(Self { agent, engine, output, service, session, earlier, servers, membership }))
     }
 }
 

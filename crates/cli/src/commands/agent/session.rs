@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_agent::hooks::FireEvents;
 use hookwright_agent::journal::AgentJournal;
@@ -22,10 +23,12 @@ use hookwright_pipeline::record::{AGENT_COMMAND, SessionRecord};
 use hookwright_pipeline::session_id;
 use hookwright_pipeline::store_calls::{StoreCall, StoreCalls};
 use hookwright_pipeline::stored_session::stored_status;
+use hookwright_server::Wakes;
 use hookwright_store::{Fence, Filter, JournalKey, Kind, Record, Store, StoreError, records};
 
 use super::output::AgentOutput;
 use crate::error::{AgentFailure, Failure, SessionFailure};
+use crate::membership::Membership;
 use crate::{absence, project, runner, session_choice, state};
 
 /// Sessions that are looked at to find the newest of the agent.
@@ -51,6 +54,10 @@ pub(super) struct OpenSession {
     pub(super) id: String,
     /// What its journal knows of the transcript; `None` for a new session.
     marks: Option<Vec<TranscriptMark>>,
+    /// The store, if other machines share it.
+    shared: Option<Arc<dyn Store>>,
+    /// This process among those that share the store.
+    pub(super) membership: Membership,
 }
 
 impl OpenSession {
@@ -61,16 +68,24 @@ impl OpenSession {
         secrets: &Secrets,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
-        let (store, _) = absence::store_of_session()?;
+        let (store, patience) = absence::store_of_session()?;
         let project = project::bound(root, &store)?;
+        let no_wait = move || {
+            patience.iter().for_each(|patience| patience.set_limit(Duration::ZERO));
+        };
+        let membership = Membership::join_as_agent(&*store, no_wait)?;
+        let shared = store.is_remote().then(|| Arc::clone(&store));
         let found = match wanted {
-            WantedSession::New => return Self::new(store, root, project, secrets, clock),
+            WantedSession::New => {
+                let (session, id) = new(&membership, store, root, project, secrets, clock)?;
+                return Ok(Self { session, id, marks: None, shared, membership });
+            }
             WantedSession::Named(text) => session_choice::in_project(&*store, &project, text)?,
             WantedSession::Newest => newest(&*store, &project, root)?,
         };
         let name = found.key.name;
         // From here on this process holds the lease, so the stored state does not change.
-        let fence = take(&*store, &project, &name)?;
+        let fence = take(&membership, &*store, &project, &name)?;
         let unknown = || SessionFailure::Unknown { name: name.clone() };
         let known = state::session(&*store, &project, &name)?.ok_or_else(unknown)?;
         let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
@@ -89,7 +104,7 @@ impl OpenSession {
             _ => None,
         };
         if let Some(refused) = refused {
-            let _ = store.release(&fence.lease, fence.token);
+            membership.release(&*store, &fence);
             return Err(refused);
         }
         let journal = JournalKey { project, session: name.clone() };
@@ -110,44 +125,13 @@ impl OpenSession {
             history,
             clock: Arc::clone(clock),
         });
-        Ok(Self { session: Arc::new(session), id, marks: Some(marks) })
+        Ok(Self { session: Arc::new(session), id, marks: Some(marks), shared, membership })
     }
 
-    fn new(
-        store: Arc<dyn Store>,
-        root: &Path,
-        project: String,
-        secrets: &Secrets,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<Self, Failure> {
-        let name = runner::new_session_name(&*store, root)?.as_str().to_owned();
-        let fence = take(&*store, &project, &name)?;
-        let start_time = clock.now();
-        let id = session_id::generate(&start_time);
-        let args = std::env::args_os().skip(2);
-        let args = args.map(|word| shortened(&secrets.hide(&word.to_string_lossy())));
-        let mut record = SessionRecord {
-            id: id.clone(),
-            name,
-            start_time,
-            workspace: root.to_string_lossy().into_owned(),
-            command: AGENT_COMMAND.to_owned(),
-            args: args.collect(),
-            provider: "builtin".to_owned(),
-            status: SessionStatus::Active,
-            ..SessionRecord::default()
-        };
-        record.set_project(project);
-        let session = PromptedSession::new(PromptedParts {
-            store: StoreCalls::new(store).map_err(Failure::Store)?,
-            fence,
-            secrets: secrets.clone(),
-            record,
-            version: None,
-            history: History::default(),
-            clock: Arc::clone(clock),
-        });
-        Ok(Self { session: Arc::new(session), id, marks: None })
+    /// The store and what wakes this process, for questions to people.
+    pub(super) fn shared(&self) -> Option<(Arc<dyn Store>, Wakes)> {
+        let store = self.shared.clone()?;
+        Some((store, self.membership.orders().wakes()))
     }
 
     /// Its transcript: a new one, or the one so far with the conversation in it.
@@ -176,6 +160,45 @@ impl OpenSession {
     }
 }
 
+/// A new session, and its id.
+fn new(
+    membership: &Membership,
+    store: Arc<dyn Store>,
+    root: &Path,
+    project: String,
+    secrets: &Secrets,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Arc<PromptedSession>, String), Failure> {
+    let name = runner::new_session_name(&*store, root)?.as_str().to_owned();
+    let fence = take(membership, &*store, &project, &name)?;
+    let start_time = clock.now();
+    let id = session_id::generate(&start_time);
+    let args = std::env::args_os().skip(2);
+    let args = args.map(|word| shortened(&secrets.hide(&word.to_string_lossy())));
+    let mut record = SessionRecord {
+        id: id.clone(),
+        name,
+        start_time,
+        workspace: root.to_string_lossy().into_owned(),
+        command: AGENT_COMMAND.to_owned(),
+        args: args.collect(),
+        provider: "builtin".to_owned(),
+        status: SessionStatus::Active,
+        ..SessionRecord::default()
+    };
+    record.set_project(project);
+    let session = PromptedSession::new(PromptedParts {
+        store: StoreCalls::new(store).map_err(Failure::Store)?,
+        fence,
+        secrets: secrets.clone(),
+        record,
+        version: None,
+        history: History::default(),
+        clock: Arc::clone(clock),
+    });
+    Ok((Arc::new(session), id))
+}
+
 /// Whether a session of this project began in this checkout of it.
 fn is_of_checkout(record: &mut SessionRecord, project: &str, root: &Path) -> bool {
     record.set_project(project.to_owned());
@@ -197,9 +220,14 @@ fn newest(store: &dyn Store, project: &str, root: &Path) -> Result<Record, Failu
     Err(AgentFailure::NoneToContinue.into())
 }
 
-fn take(store: &dyn Store, project: &str, name: &str) -> Result<Fence, Failure> {
+fn take(
+    membership: &Membership,
+    store: &dyn Store,
+    project: &str,
+    name: &str,
+) -> Result<Fence, Failure> {
     let name = name.to_owned();
-    lease::take(store, &lease::name_of(project, &name)).map_err(|error| match error {
+    membership.take(store, &lease::name_of(project, &name), &name).map_err(|error| match error {
         LeaseError::Runs { holder } if holder.machine.is_this() => {
             SessionFailure::Runs { name, pid: holder.pid }.into()
         }
