@@ -6,7 +6,9 @@ mod needed;
 mod peers;
 
 use std::env;
+use std::num::NonZero;
 use std::process::{Command, ExitCode};
+use std::thread;
 
 const USAGE: &str = "usage: cargo xtask <command>
 
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
     }
 }
 
+/// How many tests run at once, for the test harness.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 fn test(args: &[String]) -> Result<(), String> {
     let (without, args) = match args {
         [flag, words, rest @ ..] if flag == "--without" => (words.split(',').collect(), rest),
@@ -84,6 +89,11 @@ fn test(args: &[String]) -> Result<(), String> {
         command.env("HOOKWRIGHT_BROWSER", "required");
     } else {
         command.env("HOOKWRIGHT_BROWSER", "none");
+    }
+    if env::var_os(THREADS).is_none() {
+        // Most tests wait for other programs most of the time.
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(THREADS, (2 * cores).to_string());
     }
     let has_namespaces = needed::has_namespaces();
     if !has_namespaces {

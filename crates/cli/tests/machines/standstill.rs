@@ -83,7 +83,12 @@ fn stand_still(
 
 /// Another machine tries to resume the session.
 fn look_for_thieves(fleet: &Fleet, session: &RunningSession, audit: &mut Audit) {
-    let is_over = fleet.journal(&session.name).iter().any(|event| {
+    let journal = fleet.journal(&session.name);
+    if journal.is_empty() {
+        // It stands still before it has recorded its session, so there is nothing to take.
+        return;
+    }
+    let is_over = journal.iter().any(|event| {
         use hookwright_events::{RunEventKind, SessionEvent};
         matches!(event.kind, RunEventKind::Session(SessionEvent::SessionEnded { .. }))
     });
