@@ -197,6 +197,44 @@ fn a_session_on_a_worker_is_stopped_at_once_from_another_machine() {
     until("nothing of it is left", || !a.processes().iter().any(|line| line.contains("sleep")));
 }
 
+#[test]
+fn every_command_about_sessions_works_on_a_machine_that_has_run_none() {
+    let mut shop = Shop::new();
+    let (a, b) = (shop.machine("a"), shop.machine("b"));
+    for machine in [&a, &b] {
+        let queue = "prompt: p\ntermination: {type: queue, source: {issues: issues/}}\n\
+                     agent: {command: 'exit 1'}\n";
+        std::fs::write(machine.path("queue.yaml"), queue).unwrap();
+        std::fs::create_dir(machine.path("issues")).unwrap();
+        std::fs::write(machine.path("issues/7-seven.md"), "# seven\n").unwrap();
+    }
+    let ran = said(&a.hookwright(&["run", "queue.yaml", "--session", "q"]));
+    assert!(ran.contains("work: 1 failed"), "{ran}");
+    let mut asking = a.start_hookwright(&["run", "asking.yaml", "--session", "s"]);
+    until("somebody is asked", || json(&b, &["approvals", "--json"])[0]["id"].is_string());
+    let has = |arguments: &[&str], words: &str| {
+        let printed = said(&b.hookwright(arguments));
+        assert!(printed.contains(words), "{arguments:?}: {printed}");
+    };
+    has(&["status"], "Go on?");
+    has(&["sessions", "list"], "q ");
+    has(&["sessions", "show", "q"], "seven");
+    has(&["sessions", "log", "q"], "session ended");
+    has(&["reopen", "7"], "is open again, it was failed");
+    has(&["task", "add", "look"], "TAS-1");
+    has(&["task", "list"], "look");
+    has(&["task", "update", "TAS-1", "--priority", "0"], "TAS-1");
+    let question = json(&b, &["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    has(&["reject", &question], "reject");
+    assert_eq!(asking.wait().code(), Some(3), "it is aborted");
+    has(&["sessions", "list", "--status", "aborted"], "s ");
+    let mut resumed = b.start_hookwright(&["resume", "s", "--skip-gate", "gate"]);
+    assert!(resumed.wait().success());
+    assert_eq!(b.read("log"), "b\n");
+    has(&["sessions", "prune", "--keep", "0", "--yes"], "completed");
+    assert_eq!(json(&a, &["sessions", "list", "--json"])["sessions"], Value::Array(Vec::new()));
+}
+
 /// Turns of the built-in agent: a long command, then the end.
 const TURNS: &str = "turns:
   - content: [{type: tool_use, name: bash, input: {command: 'echo $$ > pid; exec sleep 1000'}}]
