@@ -22,7 +22,7 @@ const TIMEOUT_SECONDS: u32 = 5;
 /// Bytes of an input. Every fault shows with fewer.
 const INPUT_BYTES_MAX: u32 = 4096;
 
-struct Wanted {
+struct FuzzRequest {
     targets: Vec<&'static str>,
     seconds: u32,
 }
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     ))
 }
 
-fn wanted(args: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted { targets: Vec::new(), seconds: SECONDS };
+fn wanted(args: &[String]) -> Result<FuzzRequest, String> {
+    let mut wanted = FuzzRequest { targets: Vec::new(), seconds: SECONDS };
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         if arg == "--seconds" {

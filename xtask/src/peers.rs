@@ -22,7 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scenario::Peer;
+use scenario::ClaudePeer;
 
 /// The program's package, and a version that is known to work.
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     crate::cargo(&["build", "--package", "hookwright"])?;
     let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
     let settings = settings_of(&page).ok_or(format!("{PAGE} has no settings"))?;
-    let peer = Peer { claude, hookwright: target.join("debug"), settings };
+    let peer = ClaudePeer { claude, hookwright: target.join("debug"), settings };
     let said = peer.version()?;
     eprintln!("{said}");
     let mut failed = match &only_inside {

@@ -48,7 +48,7 @@ pub use audience::{AgentNews, Audience, CallResult};
 pub use compaction::CompactTrigger;
 pub use conversation::Conversation;
 
-use self::life::{Beginning, Life};
+use self::life::{AgentLife, Beginning};
 use self::shared_session::{LifeTotals, SharedSession};
 use crate::hooks::{AgentHooks, SubagentFacts};
 use crate::journal::AgentJournal;
@@ -218,7 +218,7 @@ impl BuiltInAgent {
     /// events of the end still fire.
     pub async fn run(self, start: AgentStart<'_>, cancel: &CancellationToken) -> AgentEnd {
         let session = Arc::new(SharedSession::new(cancel.child_token()));
-        let life = Life::new(self, Arc::clone(&session), 0);
+        let life = AgentLife::new(self, Arc::clone(&session), 0);
         let (life, status) = life.run_to_end(Beginning::Session(start)).await;
         let text = life.conversation.last_words();
         session.add(life.totals);

@@ -46,7 +46,7 @@ pub(crate) use self::project::ProjectFailure;
 pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
 pub(crate) use self::task::TaskFailure;
-pub(crate) use self::testing::{TestFailure, TreeError};
+pub(crate) use self::testing::{ProjectCopyError, TestFailure};
 pub(crate) use self::warning::{cut_folder, warning_advice, warning_json};
 pub(crate) use self::work::WorkFailure;
 pub(crate) use self::worker::WorkerFailure;

@@ -41,9 +41,9 @@ use self::limits::RUNS_AT_ONCE_MAX;
 pub(crate) use self::report::ProbeReport;
 use self::report::ProbeRow;
 use self::run::AgentRun;
-use self::script::{OwnProgram, RunPlan};
+use self::script::{CalledProgram, RunPlan};
 use self::user_settings::UserSettings;
-use self::verdict::Verdict;
+use self::verdict::ProbeVerdict;
 use crate::error::ProbeFailure;
 use crate::installed_agent::InstalledAgent;
 
@@ -126,18 +126,19 @@ async fn all_runs(
 }
 
 /// The name under which a host's own settings call us, for a path.
-fn own_program(plan: &OwnProgram, own: &Path, home: &Path) -> PathBuf {
+fn own_program(plan: &CalledProgram, own: &Path, home: &Path) -> PathBuf {
     match plan {
-        OwnProgram::This => own.to_owned(),
-        OwnProgram::Missing => home.join("missing/hookwright"),
-        OwnProgram::Crashing => home.join("crashing/hookwright"),
+        CalledProgram::This => own.to_owned(),
+        CalledProgram::Missing => home.join("missing/hookwright"),
+        CalledProgram::Crashing => home.join("crashing/hookwright"),
     }
 }
 
 impl ProbeReport {
     /// Whether something that hooks denied happened, or could not be proven.
     pub(crate) fn has_failed(&self) -> bool {
-        let failed = |verdict: &Option<Verdict>| verdict.as_ref().is_some_and(Verdict::is_failure);
+        let failed =
+            |verdict: &Option<ProbeVerdict>| verdict.as_ref().is_some_and(ProbeVerdict::is_failure);
         self.rows.iter().any(|row| failed(&row.clean) || failed(&row.of_user))
     }
 }

@@ -51,12 +51,12 @@ pub(crate) struct ChosenStore {
 #[derive(Debug)]
 pub(crate) struct StoreSettingsFailure {
     pub(crate) place: String,
-    pub(crate) fault: SettingsFault,
+    pub(crate) fault: StoreSettingsFault,
 }
 
 /// What is wrong.
 #[derive(Debug)]
-pub(crate) enum SettingsFault {
+pub(crate) enum StoreSettingsFault {
     /// There is no such file.
     Missing,
     /// The file cannot be read.
@@ -74,7 +74,7 @@ pub(crate) enum SettingsFault {
     /// The text is not the location of a store.
     Location(LocationError),
     /// A file that the settings name.
-    File { file: String, fault: Box<SettingsFault> },
+    File { file: String, fault: Box<StoreSettingsFault> },
     /// A password that others can read.
     OthersCanRead { file: String, mode: u32 },
     /// A file without one line of text.
@@ -84,7 +84,7 @@ pub(crate) enum SettingsFault {
 }
 
 impl StoreSettingsFailure {
-    fn at(place: &str, fault: SettingsFault) -> Self {
+    fn at(place: &str, fault: StoreSettingsFault) -> Self {
         Self { place: place.to_owned(), fault }
     }
 }
@@ -99,18 +99,18 @@ pub(crate) fn chosen() -> Result<ChosenStore, StoreSettingsFailure> {
     let of_variable = std::env::var_os(STORE_VARIABLE).filter(|value| !value.is_empty());
     let ignores_variable = of_variable.is_some() && is_ignored();
     let text = match of_variable.filter(|_| !ignores_variable) {
-        Some(value) => Some(Located {
+        Some(value) => Some(LocatedText {
             value: value.to_string_lossy().into_owned(),
             place: STORE_VARIABLE.to_owned(),
         }),
         None => settings.store.clone(),
     };
-    let Some(Located { value, place }) = text else {
+    let Some(LocatedText { value, place }) = text else {
         return Ok(ChosenStore { location: None, ignores_variable });
     };
     let mut location = value
         .parse()
-        .map_err(|error| StoreSettingsFailure::at(&place, SettingsFault::Location(error)))?;
+        .map_err(|error| StoreSettingsFailure::at(&place, StoreSettingsFault::Location(error)))?;
     if let StoreLocation::Postgres(access) = &mut location {
         settings.complete(access)?;
     }
@@ -125,7 +125,7 @@ fn is_ignored() -> bool {
 
 /// A text and where it was found.
 #[derive(Debug, Clone)]
-struct Located {
+struct LocatedText {
     value: String,
     place: String,
 }
@@ -135,10 +135,10 @@ struct Located {
 struct StoreSettings {
     /// The folder of the file.
     folder: PathBuf,
-    store: Option<Located>,
-    password_file: Option<Located>,
+    store: Option<LocatedText>,
+    password_file: Option<LocatedText>,
     allow_plain: bool,
-    root_certificate: Option<Located>,
+    root_certificate: Option<LocatedText>,
     session_away_max: Option<Duration>,
 }
 
@@ -149,20 +149,20 @@ impl StoreSettings {
         let file_fault = |fault| StoreSettingsFailure::at(&shown, fault);
         let text = match bytes_of(path) {
             Ok((bytes, _)) => {
-                String::from_utf8(bytes).map_err(|_| file_fault(SettingsFault::NotYaml))?
+                String::from_utf8(bytes).map_err(|_| file_fault(StoreSettingsFault::NotYaml))?
             }
-            Err(SettingsFault::Missing) => return Ok(Self::default()),
+            Err(StoreSettingsFault::Missing) => return Ok(Self::default()),
             Err(fault) => return Err(file_fault(fault)),
         };
         let source = Arc::new(SourceFile { path: path.into(), text: text.into() });
         let tree = parse(&source).map_err(|fault| match fault.place {
             Some(at) => StoreSettingsFailure::at(
                 &format!("{shown}:{}:{}", at.line, at.column),
-                SettingsFault::NotYaml,
+                StoreSettingsFault::NotYaml,
             ),
-            None => file_fault(SettingsFault::NotYaml),
+            None => file_fault(StoreSettingsFault::NotYaml),
         })?;
-        let reader = SettingsReader { source: &source, shown: &shown };
+        let reader = StoreSettingsReader { source: &source, shown: &shown };
         let mut settings = Self { folder: path.parent().unwrap_or(path).into(), ..Self::default() };
         match &tree.raw {
             Raw::Null => {}
@@ -171,7 +171,11 @@ impl StoreSettings {
                     reader.take(&mut settings, &field.key, field.at, &field.value)?;
                 }
             }
-            _ => return Err(reader.fault(tree.at, SettingsFault::Expected("a map of settings"))),
+            _ => {
+                return Err(
+                    reader.fault(tree.at, StoreSettingsFault::Expected("a map of settings"))
+                );
+            }
         }
         Ok(settings)
     }
@@ -193,36 +197,40 @@ impl StoreSettings {
         Ok(())
     }
 
-    fn password(&self, file: &Located) -> Result<Password, StoreSettingsFailure> {
+    fn password(&self, file: &LocatedText) -> Result<Password, StoreSettingsFailure> {
         let (bytes, mode) = self.referenced(file)?;
         let fault = |fault| StoreSettingsFailure::at(&file.place, fault);
         if mode & 0o077 != 0 {
-            return Err(fault(SettingsFault::OthersCanRead { file: file.value.clone(), mode }));
+            return Err(fault(StoreSettingsFault::OthersCanRead {
+                file: file.value.clone(),
+                mode,
+            }));
         }
         let text = String::from_utf8(bytes).unwrap_or_default();
         let password = text.strip_suffix('\n').unwrap_or(&text);
         if password.is_empty() || password.contains(['\n', '\0']) {
-            return Err(fault(SettingsFault::NoPassword { file: file.value.clone() }));
+            return Err(fault(StoreSettingsFault::NoPassword { file: file.value.clone() }));
         }
         Ok(Password::new(password.to_owned()))
     }
 
     /// A file that the settings name, relative to their folder, with its mode.
-    fn referenced(&self, file: &Located) -> Result<(Vec<u8>, u32), StoreSettingsFailure> {
+    fn referenced(&self, file: &LocatedText) -> Result<(Vec<u8>, u32), StoreSettingsFailure> {
         bytes_of(&self.folder.join(&file.value)).map_err(|fault| {
-            let fault = SettingsFault::File { file: file.value.clone(), fault: Box::new(fault) };
+            let fault =
+                StoreSettingsFault::File { file: file.value.clone(), fault: Box::new(fault) };
             StoreSettingsFailure::at(&file.place, fault)
         })
     }
 }
 
 /// Reads the entries of the file.
-struct SettingsReader<'a> {
+struct StoreSettingsReader<'a> {
     source: &'a Arc<SourceFile>,
     shown: &'a str,
 }
 
-impl SettingsReader<'_> {
+impl StoreSettingsReader<'_> {
     fn take(
         &self,
         settings: &mut StoreSettings,
@@ -232,9 +240,9 @@ impl SettingsReader<'_> {
     ) -> Result<(), StoreSettingsFailure> {
         let text = || match &value.raw {
             Raw::Text(text) if !text.trim().is_empty() => {
-                Ok(Some(Located { value: text.to_string(), place: self.place(value.at) }))
+                Ok(Some(LocatedText { value: text.to_string(), place: self.place(value.at) }))
             }
-            _ => Err(self.fault(value.at, SettingsFault::Expected("a text"))),
+            _ => Err(self.fault(value.at, StoreSettingsFault::Expected("a text"))),
         };
         match key {
             "store" => settings.store = text()?,
@@ -242,19 +250,25 @@ impl SettingsReader<'_> {
             "root_certificate" => settings.root_certificate = text()?,
             "allow_plain" => match value.raw {
                 Raw::Bool(is_allowed) => settings.allow_plain = is_allowed,
-                _ => return Err(self.fault(value.at, SettingsFault::Expected("true or false"))),
+                _ => {
+                    return Err(self.fault(value.at, StoreSettingsFault::Expected("true or false")));
+                }
             },
             // For tests, and not in the documentation.
             "session_away_max_seconds" => match value.raw {
                 Raw::Int(seconds) if seconds > 0 => {
                     settings.session_away_max = Some(Duration::from_secs(seconds.unsigned_abs()));
                 }
-                _ => return Err(self.fault(value.at, SettingsFault::Expected("a whole number"))),
+                _ => {
+                    return Err(
+                        self.fault(value.at, StoreSettingsFault::Expected("a whole number"))
+                    );
+                }
             },
             _ => {
                 let nearest = nearest(key, KEYS.iter().copied());
                 let key = key.to_owned();
-                return Err(self.fault(at, SettingsFault::UnknownKey { key, nearest }));
+                return Err(self.fault(at, StoreSettingsFault::UnknownKey { key, nearest }));
             }
         }
         Ok(())
@@ -265,7 +279,7 @@ impl SettingsReader<'_> {
         format!("{}:{}:{}", self.shown, place.line, place.column)
     }
 
-    fn fault(&self, at: Mark, fault: SettingsFault) -> StoreSettingsFailure {
+    fn fault(&self, at: Mark, fault: StoreSettingsFault) -> StoreSettingsFailure {
         StoreSettingsFailure::at(&self.place(at), fault)
     }
 }
@@ -278,28 +292,28 @@ fn password_of_secrets() -> Result<Option<Password>, StoreSettingsFailure> {
         return Ok(None);
     }
     let secrets = read_secrets(&path, &path).map_err(|_| {
-        StoreSettingsFailure::at(&path.display().to_string(), SettingsFault::Secrets)
+        StoreSettingsFailure::at(&path.display().to_string(), StoreSettingsFault::Secrets)
     })?;
     Ok(secrets.store_password().map(|password| Password::new(password.to_owned())))
 }
 
 /// The content of a file and its mode.
-fn bytes_of(path: &Path) -> Result<(Vec<u8>, u32), SettingsFault> {
+fn bytes_of(path: &Path) -> Result<(Vec<u8>, u32), StoreSettingsFault> {
     let unreadable = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => SettingsFault::Missing,
-        _ => SettingsFault::Unreadable { cause: error },
+        std::io::ErrorKind::NotFound => StoreSettingsFault::Missing,
+        _ => StoreSettingsFault::Unreadable { cause: error },
     };
     // Before it is opened: a pipe would wait for ever.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(SettingsFault::NotAFile);
+        return Err(StoreSettingsFault::NotAFile);
     }
     let file = File::open(path).map_err(unreadable)?;
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     match bytes.len() as u64 > FILE_BYTES_MAX {
-        true => Err(SettingsFault::TooLarge { bytes_max: FILE_BYTES_MAX }),
+        true => Err(StoreSettingsFault::TooLarge { bytes_max: FILE_BYTES_MAX }),
         false => Ok((bytes, mode)),
     }
 }

@@ -14,7 +14,7 @@ use super::recording::path_with;
 use hookwright_model_server::{ModelBehaviour, ModelRefusal, ModelServer, ModelTurn};
 
 /// The results of one run.
-struct Seen {
+struct SeenInPipeline {
     output: Output,
     /// Output of `sessions show --json`.
     session: Value,
@@ -60,7 +60,7 @@ pub(super) fn play_all(programs: &Path, hookwright: &Path) -> usize {
         failed += usize::from(mark == "FAILED");
         eprintln!("{mark}  {rule:<58}  {seen}");
     };
-    let stage = Place { programs, hookwright };
+    let stage = PipelineFolder { programs, hookwright };
     for program in program::ALL {
         let rule = format!("{} {}: a pipeline of two stages", program.name, program.version);
         tell(rule, stage.two_stages(program));
@@ -70,12 +70,12 @@ pub(super) fn play_all(programs: &Path, hookwright: &Path) -> usize {
     failed
 }
 
-struct Place<'a> {
+struct PipelineFolder<'a> {
     programs: &'a Path,
     hookwright: &'a Path,
 }
 
-impl Place<'_> {
+impl PipelineFolder<'_> {
     fn two_stages(&self, program: &Program) -> Result<String, String> {
         let agent = format!("{{type: {}, model: {}}}", program.name, program.model);
         let model = ModelServer::start(ModelBehaviour::Turns(working()))
@@ -138,7 +138,7 @@ impl Place<'_> {
         agent: &str,
         models: &[(&Program, &str)],
         environment: &[(&str, Option<&str>)],
-    ) -> Result<Seen, String> {
+    ) -> Result<SeenInPipeline, String> {
         let said = |error: std::io::Error| error.to_string();
         let folder = tempfile::tempdir().map_err(said)?;
         let home = fs::canonicalize(folder.path()).map_err(said)?;
@@ -176,7 +176,7 @@ impl Place<'_> {
         let mut shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
         let log = hookwright(&["sessions", "log", "s", "--json"])?;
         let log = String::from_utf8_lossy(&log.stdout).into_owned();
-        Ok(Seen {
+        Ok(SeenInPipeline {
             output,
             session: shown["session"].take(),
             log: log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
@@ -194,7 +194,7 @@ fn named(name: &str) -> Result<&'static Program, String> {
     program::ALL.iter().find(|program| program.name == name).ok_or(format!("no agent `{name}`"))
 }
 
-impl Seen {
+impl SeenInPipeline {
     fn must_end_well(&self) -> Result<(), String> {
         if self.output.status.success() {
             return Ok(());

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PROMPT: &str = "Do what the script says.\n";
 
 /// A situation to record.
-struct Case {
+struct RecordedSituation {
     name: &'static str,
     manner: fn() -> Option<ModelBehaviour>,
     /// Further variables of one agent: they select a subscription instead of a key.
@@ -37,15 +37,15 @@ const SUBSCRIPTION: &[(&str, &str, &str)] = &[
     ("claude", "ANTHROPIC_API_KEY", ""),
 ];
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[RecordedSituation] = &[
+    RecordedSituation {
         name: "answered",
         manner: || {
             Some(ModelBehaviour::Turns(vec![ModelTurn::Text("All is well.\nNothing to do.")]))
         },
         environment: &[],
     },
-    Case {
+    RecordedSituation {
         name: "tool",
         manner: || {
             Some(ModelBehaviour::Turns(vec![
@@ -55,21 +55,29 @@ const CASES: &[Case] = &[
         },
         environment: &[],
     },
-    Case {
+    RecordedSituation {
         name: "rate_limit",
         manner: || refuse(ModelRefusal::RateLimit { seconds: 2 }),
         environment: &[],
     },
-    Case {
+    RecordedSituation {
         name: "usage_limit",
         manner: || refuse(ModelRefusal::UsageLimit { seconds: 7200 }),
         environment: SUBSCRIPTION,
     },
-    Case { name: "quota", manner: || refuse(ModelRefusal::Quota), environment: &[] },
-    Case { name: "auth", manner: || refuse(ModelRefusal::Auth), environment: &[] },
-    Case { name: "overloaded", manner: || refuse(ModelRefusal::Overloaded), environment: &[] },
-    Case { name: "server_error", manner: || refuse(ModelRefusal::ServerError), environment: &[] },
-    Case {
+    RecordedSituation { name: "quota", manner: || refuse(ModelRefusal::Quota), environment: &[] },
+    RecordedSituation { name: "auth", manner: || refuse(ModelRefusal::Auth), environment: &[] },
+    RecordedSituation {
+        name: "overloaded",
+        manner: || refuse(ModelRefusal::Overloaded),
+        environment: &[],
+    },
+    RecordedSituation {
+        name: "server_error",
+        manner: || refuse(ModelRefusal::ServerError),
+        environment: &[],
+    },
+    RecordedSituation {
         name: "no_key",
         manner: || refuse(ModelRefusal::Auth),
         environment: &[
@@ -79,7 +87,7 @@ const CASES: &[Case] = &[
         ],
     },
     // No server listens.
-    Case { name: "unreachable", manner: || None, environment: &[] },
+    RecordedSituation { name: "unreachable", manner: || None, environment: &[] },
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "it is in a table with functions that return none")]
@@ -106,7 +114,7 @@ pub(super) fn record(programs: &Path, only: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn one(programs: &Path, program: &Program, case: &Case) -> Result<String, String> {
+fn one(programs: &Path, program: &Program, case: &RecordedSituation) -> Result<String, String> {
     let said = |error: std::io::Error| error.to_string();
     let home = tempfile::tempdir().map_err(said)?;
     let home = fs::canonicalize(home.path()).map_err(said)?;
@@ -140,7 +148,7 @@ fn one(programs: &Path, program: &Program, case: &Case) -> Result<String, String
         };
     }
     let code = ended(&mut command)?;
-    keep(program, case, &Replaced { home: &home, programs, url: &url }, &code)?;
+    keep(program, case, &ReplacedNames { home: &home, programs, url: &url }, &code)?;
     Ok(code)
 }
 
@@ -168,13 +176,13 @@ pub(super) fn ended(command: &mut Command) -> Result<String, String> {
 }
 
 /// Replaces what is specific to this machine and this run.
-struct Replaced<'a> {
+struct ReplacedNames<'a> {
     home: &'a Path,
     programs: &'a Path,
     url: &'a str,
 }
 
-impl Replaced<'_> {
+impl ReplacedNames<'_> {
     fn in_text(&self, text: &str) -> String {
         let home = self.home.to_string_lossy();
         // Agents name folders after the path.
@@ -188,7 +196,12 @@ impl Replaced<'_> {
     }
 }
 
-fn keep(program: &Program, case: &Case, with: &Replaced<'_>, code: &str) -> Result<(), String> {
+fn keep(
+    program: &Program,
+    case: &RecordedSituation,
+    with: &ReplacedNames<'_>,
+    code: &str,
+) -> Result<(), String> {
     let said = |error: std::io::Error| error.to_string();
     let folder = PathBuf::from(FOLDER).join(program.name).join(case.name);
     fs::create_dir_all(&folder).map_err(said)?;

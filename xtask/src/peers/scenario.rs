@@ -31,11 +31,11 @@ pub(crate) struct Scenario {
     /// Whether Claude Code may run commands without asking; otherwise it denies, since no user is
     /// there.
     allowed: bool,
-    check: fn(&Seen) -> Result<String, String>,
+    check: fn(&SeenInScenario) -> Result<String, String>,
 }
 
 /// The programs, and the settings.
-pub(crate) struct Peer {
+pub(crate) struct ClaudePeer {
     pub(crate) claude: PathBuf,
     /// The folder of hookwright's program.
     pub(crate) hookwright: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) struct Peer {
 }
 
 /// The results of a run.
-struct Seen {
+struct SeenInScenario {
     project: PathBuf,
     /// The last line that Claude Code printed.
     result: Value,
@@ -250,7 +250,7 @@ const WORKING: Scenario = Scenario {
     check: |_| Ok(String::new()),
 };
 
-impl Peer {
+impl ClaudePeer {
     pub(crate) fn version(&self) -> Result<String, String> {
         let output = Command::new(&self.claude).arg("--version").output();
         let output = output.map_err(|error| format!("{}: {error}", self.claude.display()))?;
@@ -286,7 +286,7 @@ impl Peer {
         }
         let printed = self.run_claude(scenario, &home, &model)?;
         let last = printed.lines().last().unwrap_or_default();
-        let seen = Seen {
+        let seen = SeenInScenario {
             result: serde_json::from_str(last).unwrap_or_default(),
             asked: model.conversations().iter().map(Value::to_string).collect(),
             project,
@@ -345,7 +345,7 @@ impl Peer {
     }
 }
 
-impl Seen {
+impl SeenInScenario {
     fn must(&self, what: &str, holds: bool) -> Result<(), String> {
         if holds { Ok(()) } else { Err(format!("expected: {what}")) }
     }

@@ -6,7 +6,7 @@ use hookwright_events::TurnEvent;
 use hookwright_process::faults;
 
 use super::context_size::ContextSize;
-use super::life::Life;
+use super::life::AgentLife;
 use super::{AgentNews, AgentStatus};
 use crate::hooks::Next;
 use crate::journal::{milliseconds, shortened};
@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::tool::ToolSpec;
 
-impl Life {
+impl AgentLife {
     /// Asks the model until it has answered, and adds its answer to the conversation.
     pub(super) async fn ask_model(&mut self) -> Result<ModelAnswer, AgentStatus> {
         self.compact_if_due().await?;

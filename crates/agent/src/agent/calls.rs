@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookwright_events::{CallOutcome, TurnEvent};
 use serde_json::Value;
 
-use super::life::Life;
+use super::life::AgentLife;
 use super::model_call::{ModelCall, run_id};
 use super::permit::Permit;
 use super::running_tools::RunningTools;
@@ -28,7 +28,7 @@ pub(super) enum Planned {
     Answered(CallResult, String),
 }
 
-impl Life {
+impl AgentLife {
     /// The calls of an answer.
     pub(super) fn take_calls(&self, answer: &ModelAnswer) -> Vec<ModelCall> {
         let calls = answer.content.iter().filter_map(|block| match block {

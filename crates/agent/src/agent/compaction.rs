@@ -13,7 +13,7 @@
 //! grown by a tenth of the window; after three failures in a row none comes by itself.
 
 use super::context_size::{ContextSize, bytes};
-use super::life::Life;
+use super::life::AgentLife;
 use super::summary::{self, KeptPart};
 use super::{AgentNews, AgentStatus};
 use crate::hooks::Next;
@@ -65,7 +65,7 @@ impl Compactions {
     }
 }
 
-impl Life {
+impl AgentLife {
     /// Compacts the conversation if the user wants it, or if the context is full.
     pub(super) async fn compact_if_due(&mut self) -> Result<(), AgentStatus> {
         let messages = self.conversation.messages();

@@ -1,4 +1,4 @@
-//! [`Life`]: one agent on its way, from its first message to the events of its end.
+//! [`AgentLife`]: one agent on its way, from its first message to the events of its end.
 //!
 //! The session's own agent and every subagent are a life of their own. Requests are in `asking.rs`, tool
 //! calls in `calls.rs`.
@@ -29,7 +29,7 @@ const SUBAGENT_NOTE: &str = "(You are a subagent: another agent gave you this ta
     message, nothing else. End with what it has to know.)";
 
 /// One agent on its way: the session's own, or a subagent.
-pub(super) struct Life {
+pub(super) struct AgentLife {
     pub(super) agent: BuiltInAgent,
     pub(super) session: Arc<SharedSession>,
     pub(super) conversation: Conversation,
@@ -41,7 +41,7 @@ pub(super) struct Life {
     pub(super) calls_made: usize,
 }
 
-impl Life {
+impl AgentLife {
     /// The life of an agent that has `depth` others above it.
     pub(super) fn new(mut agent: BuiltInAgent, session: Arc<SharedSession>, depth: usize) -> Self {
         if agent.subagents {

@@ -7,7 +7,7 @@ use hookwright_events::TurnEvent;
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
-use super::life::Life;
+use super::life::AgentLife;
 use super::model_call::ModelCall;
 use super::{AgentNews, AgentStatus, CallQuestion, UserReply};
 use crate::hooks::{CallVerdict, Next};
@@ -23,7 +23,7 @@ pub(super) struct Permit {
     pub(super) touches: Touches,
 }
 
-impl Life {
+impl AgentLife {
     /// Hooks, rules and questions of one call: the tool that may run, or why it may not.
     pub(super) async fn plan(
         &mut self,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hookwright_engine::ports::Promise;
 use serde_json::{Map, Value, json};
 
-use super::life::{Beginning, Life};
+use super::life::{AgentLife, Beginning};
 use super::shared_session::SharedSession;
 use super::{AgentStatus, BuiltInAgent};
 use crate::hooks::SubagentFacts;
@@ -106,13 +106,13 @@ impl TaskTool {
         agent.hooks = agent.hooks.for_subagent(Arc::clone(&facts));
         agent.audience = agent.audience.for_subagent(&facts);
         let model = agent.model.name().to_owned();
-        let life = Life::new(agent, Arc::clone(&self.session), self.depth + 1);
+        let life = AgentLife::new(agent, Arc::clone(&self.session), self.depth + 1);
         let (life, status) = life.run_to_end(Beginning::Subagent { prompt }).await;
         if let AgentStatus::EndedByHook(reason) = &status {
             self.session.end(reason);
         }
         let said = life.conversation.last_words();
-        let Life { totals, calls_made, .. } = life;
+        let AgentLife { totals, calls_made, .. } = life;
         let usage = totals.usage;
         self.session.add(totals);
         let prompt = prompt.to_owned();

@@ -70,7 +70,7 @@ pub(super) fn tool(session: Arc<FileSession>) -> FileTool {
 fn grep(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
     let (FileCall { session, input, judged, .. }, time) = (call, &SearchTime::new(call.cancel));
     let start = session.to_read(input::text(input, "path").unwrap_or("."), judged)?;
-    let mut search = Search::new(session, input, time)?;
+    let mut search = RunningSearch::new(session, input, time)?;
     let left_out = match start.found() {
         Found::Folder => {
             let globs: Vec<&str> = input::text(input, "glob").into_iter().collect();
@@ -93,7 +93,7 @@ fn grep(call: &FileCall<'_>) -> Result<ToolOutput, ToolFailure> {
 }
 
 /// A search while it runs.
-struct Search<'a> {
+struct RunningSearch<'a> {
     session: &'a FileSession,
     time: &'a SearchTime,
     matcher: RegexMatcher,
@@ -104,7 +104,7 @@ struct Search<'a> {
     timed_out: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RunningSearch<'a> {
     fn new(
         session: &'a FileSession,
         input: &Input,
@@ -176,7 +176,8 @@ impl<'a> Search<'a> {
         let mut notes = left_out.notes();
         if self.timed_out {
             notes.push(
-                "the search took too long and ended early. Search a smaller folder".to_owned(),
+                "the search took too long and ended early. RunningSearch a smaller folder"
+                    .to_owned(),
             );
         }
         if self.skipped > 0 {

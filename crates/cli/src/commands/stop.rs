@@ -72,7 +72,7 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
         return Err(SessionFailure::NotRunning { name, status: session.status }.into());
     };
-    let running = RunningSession { name: &name, lease: &lease, holder: &holder };
+    let running = SessionToStop { name: &name, lease: &lease, holder: &holder };
     running.ask(store, arguments.now)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
     let there = match holder.machine.is_this() {
@@ -101,13 +101,13 @@ fn withdraw(store: &dyn Store, project: &str, name: &str) -> Result<(), Failure>
 }
 
 /// A session, and the process that runs it.
-struct RunningSession<'a> {
+struct SessionToStop<'a> {
     name: &'a str,
     lease: &'a str,
     holder: &'a LeaseOwner,
 }
 
-impl RunningSession<'_> {
+impl SessionToStop<'_> {
     /// Asks the process to end the session, wherever it runs.
     fn ask(&self, store: &dyn Store, exits_at_once: bool) -> Result<(), Failure> {
         match (self.holder.machine.is_this(), store.workers()) {

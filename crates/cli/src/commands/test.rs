@@ -31,9 +31,9 @@ use serde_json::{Value, json};
 use self::case_run::Runner;
 use self::found::FoundTestFile;
 use self::tree::Tree;
-use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
+use self::workspace::{CaseFolder, CopyInUse, needed, remove_copy_in_use};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names};
-use crate::error::{Failure, TestFailure, TreeError, fault_json};
+use crate::error::{Failure, ProjectCopyError, TestFailure, fault_json};
 use crate::exit_code;
 use crate::hook_switches::off_by_environment;
 use crate::host::runtime;
@@ -252,18 +252,18 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn workspace(&mut self, case: &TestCase) -> Result<Workspace, Failure> {
+    fn workspace(&mut self, case: &TestCase) -> Result<CaseFolder, Failure> {
         let root = &self.config.project_root;
-        let cannot = |cause: TreeError| cause.into_failure(self.config.display_path(root));
+        let cannot = |cause: ProjectCopyError| cause.into_failure(self.config.display_path(root));
         if (self.arguments.in_place || case.in_place) && !prepares(case) {
-            return Ok(Workspace::in_place(self.config));
+            return Ok(CaseFolder::in_place(self.config));
         }
         let first = self.tree.is_none();
         let tree = match self.tree.take() {
             Some(tree) => tree,
             None => Tree::of_project(root, &needed(self.config)).map_err(cannot)?,
         };
-        let made = Workspace::copy(self.config, &tree, &self.copy_in_use).map_err(cannot);
+        let made = CaseFolder::copy(self.config, &tree, &self.copy_in_use).map_err(cannot);
         self.tree = Some(tree);
         let (workspace, left_out) = made?;
         for link in left_out.iter().filter(|_| first) {

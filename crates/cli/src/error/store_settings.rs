@@ -3,7 +3,7 @@
 use hookwright_store::{AddressError, LocationError};
 
 use super::{Message, did_you_mean, quoted, without_number};
-use crate::store_settings::{KEYS, SettingsFault, StoreSettingsFailure};
+use crate::store_settings::{KEYS, StoreSettingsFailure, StoreSettingsFault};
 
 impl StoreSettingsFailure {
     pub(super) fn message(&self) -> Message {
@@ -12,7 +12,7 @@ impl StoreSettingsFailure {
     }
 }
 
-impl SettingsFault {
+impl StoreSettingsFault {
     fn words(&self) -> (String, String) {
         let heading = match self {
             Self::Missing => "expected a file but found nothing".to_owned(),

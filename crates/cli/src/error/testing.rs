@@ -7,7 +7,7 @@ use super::{Failure, Message};
 
 /// Why a project cannot be copied.
 #[derive(Debug)]
-pub(crate) enum TreeError {
+pub(crate) enum ProjectCopyError {
     TooManyFiles { files_max: usize },
     TooManyBytes { bytes_max: u64 },
     Io { path: PathBuf, cause: io::Error },
@@ -25,7 +25,7 @@ pub(crate) enum TestFailure {
     /// `test` while hooks are switched off.
     SwitchedOff { by: &'static str },
     /// The project cannot be copied for a test.
-    CannotCopy { root: PathBuf, cause: TreeError },
+    CannotCopy { root: PathBuf, cause: ProjectCopyError },
 }
 
 impl From<TestFailure> for Failure {
@@ -83,13 +83,13 @@ const FIRST_TEST_FILE: &str = "write `hookwright.test.yaml` beside your hooks:
       data: {tool_name: bash, tool_input: {command: sudo ls}}
       expect: {decision: block}";
 
-fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
+fn cannot_copy(root: &Path, cause: &ProjectCopyError) -> Message {
     let help = match cause {
-        TreeError::TooManyFiles { .. } | TreeError::TooManyBytes { .. } => {
+        ProjectCopyError::TooManyFiles { .. } | ProjectCopyError::TooManyBytes { .. } => {
             "add what hooks do not need to .gitignore, or run in the project itself: `hookwright \
              test --in-place`"
         }
-        TreeError::Io { .. } => {
+        ProjectCopyError::Io { .. } => {
             "fix its permissions or free disk space, or run in the project itself: `hookwright \
              test --in-place`"
         }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::limits::SHORT_TIMEOUT_SECONDS;
 use super::own_program;
-use super::script::{HOOKS, OwnProgram, RunPlan};
+use super::script::{CalledProgram, HOOKS, RunPlan};
 use crate::error::{Failure, ProbeFailure};
 use crate::trust::{self, Sha256};
 
@@ -36,7 +36,7 @@ pub(super) struct ProbeHome {
 
 /// A file of settings in a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SettingsFile {
+pub(super) struct HomeFile {
     /// Its path below the home directory.
     pub(super) path: String,
     pub(super) text: String,
@@ -49,18 +49,18 @@ pub(super) enum HomeSettings {
     /// Those that we generate, for the program of the plan.
     Generated(&'static Host),
     /// The user's.
-    OfUser(Vec<SettingsFile>),
+    OfUser(Vec<HomeFile>),
 }
 
 impl HomeSettings {
-    fn files(&self, program: &Path, is_short: bool) -> Vec<SettingsFile> {
+    fn files(&self, program: &Path, is_short: bool) -> Vec<HomeFile> {
         match self {
             Self::OfUser(files) => files.clone(),
             Self::Generated(host) => {
                 let files = host.files(&program.to_string_lossy()).into_iter();
                 let short = |text: String| if is_short { shortened(&text) } else { text };
                 files
-                    .map(|file| SettingsFile {
+                    .map(|file| HomeFile {
                         path: file.path.to_owned(),
                         text: short(file.text),
                         is_program: file.is_program,
@@ -102,18 +102,15 @@ impl ProbeHome {
         fs::create_dir(&self.project)?;
         fs::create_dir(&self.temporary)?;
         let program = own_program(&plan.program, own, &self.home);
-        if plan.program == OwnProgram::Crashing {
+        if plan.program == CalledProgram::Crashing {
             write(&program, CRASHING, true)?;
         }
         let run = host.offline;
         let offline = run.files(&self.model.url()).into_iter();
         let offline = offline.chain([run.server_file(&own.to_string_lossy())]);
-        let mut files: Vec<SettingsFile> = Vec::new();
-        let offline = offline.map(|(path, text)| SettingsFile {
-            path: path.to_owned(),
-            text,
-            is_program: false,
-        });
+        let mut files: Vec<HomeFile> = Vec::new();
+        let offline =
+            offline.map(|(path, text)| HomeFile { path: path.to_owned(), text, is_program: false });
         for file in offline.chain(settings.files(&program, plan.is_short)) {
             match files.iter_mut().find(|known| known.path == file.path) {
                 Some(known) => known.text = offline::merged(&known.text, &file.text),

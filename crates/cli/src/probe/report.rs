@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::check::Check;
 use super::name_of_event;
-use super::verdict::Verdict;
+use super::verdict::ProbeVerdict;
 use crate::render::Table;
 use crate::text::{visible, visible_path};
 
@@ -30,8 +30,8 @@ pub(crate) struct ProbeReport {
 #[derive(Debug)]
 pub(crate) struct ProbeRow {
     pub(crate) check: Check,
-    pub(crate) clean: Option<Verdict>,
-    pub(crate) of_user: Option<Verdict>,
+    pub(crate) clean: Option<ProbeVerdict>,
+    pub(crate) of_user: Option<ProbeVerdict>,
 }
 
 impl ProbeReport {
@@ -39,8 +39,9 @@ impl ProbeReport {
     pub(crate) fn table(&self) -> String {
         let mut table = Table::with_headings(&["event", "check", "clean home", "your settings"]);
         for row in &self.rows {
-            let word =
-                |verdict: &Option<Verdict>| verdict.as_ref().map_or(String::new(), Verdict::word);
+            let word = |verdict: &Option<ProbeVerdict>| {
+                verdict.as_ref().map_or(String::new(), ProbeVerdict::word)
+            };
             let event = name_of_event(self.host, row.check.event());
             let cells = [event, row.check.what().to_owned(), word(&row.clean), word(&row.of_user)];
             table.row(cells.iter());
@@ -56,11 +57,11 @@ impl ProbeReport {
 
     /// What it comes to.
     pub(crate) fn summary(&self) -> String {
-        let failed = |pick: fn(&ProbeRow) -> &Option<Verdict>| {
+        let failed = |pick: fn(&ProbeRow) -> &Option<ProbeVerdict>| {
             let verdicts = self.rows.iter().filter_map(move |row| pick(row).as_ref());
             verdicts.filter(|verdict| verdict.is_failure()).count()
         };
-        let known = |verdict: &Option<Verdict>| *verdict == Some(Verdict::OpenKnown);
+        let known = |verdict: &Option<ProbeVerdict>| *verdict == Some(ProbeVerdict::OpenKnown);
         let known = self.rows.iter().filter(|row| known(&row.clean) || known(&row.of_user)).count();
         let count = failed(|row| &row.clean) + failed(|row| &row.of_user);
         let failed = match count {
@@ -74,7 +75,7 @@ impl ProbeReport {
 
     /// For programs.
     pub(crate) fn json(&self) -> Value {
-        let word = |verdict: &Option<Verdict>| verdict.as_ref().map(Verdict::word);
+        let word = |verdict: &Option<ProbeVerdict>| verdict.as_ref().map(ProbeVerdict::word);
         let rows = self.rows.iter().map(|row| {
             json!({
                 "event": name_of_event(self.host, row.check.event()),

@@ -56,7 +56,7 @@ hooks:
 
 /// Which program the settings of a run call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OwnProgram {
+pub(super) enum CalledProgram {
     /// This one.
     This,
     /// One that does not exist.
@@ -73,7 +73,7 @@ pub(super) struct RunPlan {
     /// Whether it is in the home with the user's settings.
     pub(super) is_users: bool,
     /// The program that the generated settings call.
-    pub(super) program: OwnProgram,
+    pub(super) program: CalledProgram,
     /// Whether the generated settings have short timeouts.
     pub(super) is_short: bool,
 }
@@ -81,16 +81,16 @@ pub(super) struct RunPlan {
 /// The runs in empty homes.
 pub(super) fn clean_runs(host: &Host) -> Vec<RunPlan> {
     let all = check::all(host);
-    let main = |check: &Check| place_of(*check) == Place::Main;
+    let main = |check: &Check| place_of(*check) == ScriptedPlace::Main;
     let mut runs = main_runs(host, all.iter().copied().filter(main).collect(), false);
     for check in all.into_iter().filter(|check| !main(check)) {
         runs.push(RunPlan {
             checks: vec![check],
             is_users: false,
             program: match check {
-                Check::ProgramMissing => OwnProgram::Missing,
-                Check::ProgramCrash => OwnProgram::Crashing,
-                _ => OwnProgram::This,
+                Check::ProgramMissing => CalledProgram::Missing,
+                Check::ProgramCrash => CalledProgram::Crashing,
+                _ => CalledProgram::This,
             },
             is_short: check == Check::GuardHang,
         });
@@ -100,25 +100,25 @@ pub(super) fn clean_runs(host: &Host) -> Vec<RunPlan> {
 
 /// The runs in homes with the user's settings.
 pub(super) fn user_runs(host: &Host) -> Vec<RunPlan> {
-    let main = |check: &Check| place_of(*check) == Place::Main;
+    let main = |check: &Check| place_of(*check) == ScriptedPlace::Main;
     main_runs(host, check::all(host).into_iter().filter(main).collect(), true)
 }
 
 #[derive(PartialEq, Eq)]
-enum Place {
+enum ScriptedPlace {
     /// With all the others in one run.
     Main,
     /// In a run of its own.
     Alone,
 }
 
-fn place_of(check: Check) -> Place {
+fn place_of(check: Check) -> ScriptedPlace {
     match check {
         Check::Prompt
         | Check::GuardHang
         | Check::ProgramMissing
         | Check::ProgramCrash
-        | Check::Call(CallKind::Direct) => Place::Alone,
+        | Check::Call(CallKind::Direct) => ScriptedPlace::Alone,
         Check::Fires(_)
         | Check::Context(_)
         | Check::Call(_)
@@ -126,13 +126,13 @@ fn place_of(check: Check) -> Place {
         | Check::Rewrite
         | Check::GuardMissing
         | Check::GuardCrash
-        | Check::Stop => Place::Main,
+        | Check::Stop => ScriptedPlace::Main,
     }
 }
 
 /// One run for all checks; if a deny ends the run, one for each check that denies.
 fn main_runs(host: &Host, checks: Vec<Check>, is_users: bool) -> Vec<RunPlan> {
-    let plan = |checks| RunPlan { checks, is_users, program: OwnProgram::This, is_short: false };
+    let plan = |checks| RunPlan { checks, is_users, program: CalledProgram::This, is_short: false };
     if !host.offline.ends_at_deny {
         return vec![plan(checks)];
     }

@@ -12,7 +12,7 @@ use hookwright_dialects::hosts::{self, Host};
 use hookwright_dialects::{Location, Whereabouts};
 use hookwright_engine::hook::Layer;
 
-use super::home::{HOME, SettingsFile};
+use super::home::{HOME, HomeFile};
 use crate::config_files::process_environment;
 use crate::error::ProbeFailure;
 use crate::user_folders::UserFolders;
@@ -23,7 +23,7 @@ const CODEX_CONFIG: &str = "config.toml";
 /// What a probe takes over of the user's settings.
 #[derive(Debug, Default)]
 pub(super) struct UserSettings {
-    files: Vec<SettingsFile>,
+    files: Vec<HomeFile>,
     calls_us: bool,
 }
 
@@ -54,7 +54,7 @@ impl UserSettings {
         self.calls_us
     }
 
-    pub(super) fn files(&self) -> &[SettingsFile] {
+    pub(super) fn files(&self) -> &[HomeFile] {
         &self.files
     }
 
@@ -71,7 +71,7 @@ impl UserSettings {
         if let Some(text) = kept {
             let is_program =
                 fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
-            self.files.push(SettingsFile { path: below.clone(), text, is_program });
+            self.files.push(HomeFile { path: below.clone(), text, is_program });
         }
         self.add_switches(host, path, &below)?;
         let config = path.with_file_name(CODEX_CONFIG);
@@ -84,7 +84,7 @@ impl UserSettings {
             let file = Path::new(&below).with_file_name(CODEX_CONFIG);
             let text = trust.moved(path, &to);
             let path = file.to_string_lossy().into_owned();
-            self.files.push(SettingsFile { path, text, is_program: false });
+            self.files.push(HomeFile { path, text, is_program: false });
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl UserSettings {
                 let file = Path::new(below).with_file_name(switch.file);
                 let text = serde_json::json!({ *key: value }).to_string();
                 let path = file.to_string_lossy().into_owned();
-                self.files.push(SettingsFile { path, text, is_program: false });
+                self.files.push(HomeFile { path, text, is_program: false });
             }
         }
         Ok(())

@@ -20,13 +20,13 @@ pub(super) enum ClaimStep {
 }
 
 /// A record that may be claimed.
-struct Candidate {
+struct ClaimCandidate {
     id: i64,
     rank: i64,
 }
 
 /// A search for the first ready record.
-struct Search<'a> {
+struct LaneSearch<'a> {
     connection: &'a Connection,
     request: &'a ClaimRequest<'a>,
     skip: HashSet<&'a str>,
@@ -41,7 +41,7 @@ impl Writer {
             check_fence(&transaction, fence)?;
         }
         let skip = request.skip.iter().map(String::as_str).collect();
-        let mut search = Search { connection: &transaction, request, skip, aside: Vec::new() };
+        let mut search = LaneSearch { connection: &transaction, request, skip, aside: Vec::new() };
         let first = search.first()?;
         for (id, lane) in &search.aside {
             let mut update =
@@ -62,10 +62,10 @@ impl Writer {
     }
 }
 
-impl Search<'_> {
+impl LaneSearch<'_> {
     /// The first ready record of all lanes.
-    fn first(&mut self) -> Result<Option<Candidate>, SqliteFailure> {
-        let mut first: Option<Candidate> = None;
+    fn first(&mut self) -> Result<Option<ClaimCandidate>, SqliteFailure> {
+        let mut first: Option<ClaimCandidate> = None;
         for lane in self.request.lanes {
             if !self.is_open(lane)? {
                 continue;
@@ -75,7 +75,7 @@ impl Search<'_> {
                 // What was not looked at may come before anything that was found.
                 return Ok(None);
             }
-            let place = |candidate: &Candidate| (candidate.rank, candidate.id);
+            let place = |candidate: &ClaimCandidate| (candidate.rank, candidate.id);
             if let Some(found) = found
                 && first.as_ref().is_none_or(|first| place(&found) < place(first))
             {
@@ -94,7 +94,7 @@ impl Search<'_> {
         self.aside.len() >= limits::MOVED_ASIDE_AT_ONCE
     }
 
-    fn first_of(&mut self, lane: &ClaimLane<'_>) -> Result<Option<Candidate>, SqliteFailure> {
+    fn first_of(&mut self, lane: &ClaimLane<'_>) -> Result<Option<ClaimCandidate>, SqliteFailure> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, rank, name, waits_for, needs FROM records INDEXED BY records_in_lanes
             WHERE kind = ?1 AND project = ?2 AND lane = ?3 ORDER BY rank, id",
@@ -113,7 +113,7 @@ impl Search<'_> {
                 continue;
             }
             match (self.first_unfinished(texts(row, 3)?)?, lane.aside) {
-                (None, _) => return Ok(Some(Candidate { id, rank })),
+                (None, _) => return Ok(Some(ClaimCandidate { id, rank })),
                 (Some(other), Some(prefix)) => self.aside.push((id, format!("{prefix}{other}/"))),
                 (Some(_), None) => {}
             }
@@ -148,7 +148,7 @@ impl Search<'_> {
 fn take(
     connection: &Connection,
     request: &ClaimRequest<'_>,
-    candidate: &Candidate,
+    candidate: &ClaimCandidate,
 ) -> Result<ClaimedRecord, SqliteFailure> {
     let before: Record = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM records WHERE id = ?1"))?

@@ -172,7 +172,10 @@ fn the_reply_to_a_beat_names_lost_leases() {
 fn a_worker_that_is_woken_hears_it_at_once_and_from_its_next_beat() {
     let [one, two] = machines();
     let (heard, ear) = std::sync::mpsc::channel();
-    one.store.workers().unwrap().listen(one.id, Box::new(move || drop(heard.send(()))));
+    one.store
+        .workers()
+        .unwrap()
+        .listen(one.id, Box::new(move || heard.send(()).unwrap_or_default()));
     assert_eq!(one.beat(&[]).wakes, 0);
     let others = two.store.workers().unwrap();
     assert!(others.wake(two.id).unwrap());

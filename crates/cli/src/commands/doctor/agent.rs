@@ -6,7 +6,7 @@ use hookwright_dialects::hosts::{Host, ProgramVersion};
 
 use super::finding::Finding;
 use super::own_program::OwnProgram;
-use super::settings::Settings;
+use super::settings::HostSettings;
 use crate::installed_agent::{InstalledAgent, VersionUnknown};
 use crate::probe::record::ProbeRecord;
 use crate::text::visible_path;
@@ -20,7 +20,7 @@ pub(super) fn findings(
     project: &Path,
 ) -> Vec<Finding> {
     let mut all = vec![of_version(agent, version)];
-    all.extend(Settings::find(agent.host, project).findings(own));
+    all.extend(HostSettings::find(agent.host, project).findings(own));
     all.push(of_probe(agent));
     all
 }

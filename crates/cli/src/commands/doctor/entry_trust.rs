@@ -5,13 +5,13 @@ use hookwright_dialects::hosts::codex::{CodexTrust, HookTrust};
 
 use super::agent::how_to_connect;
 use super::finding::Finding;
-use super::settings::{SettingsFile, text_of};
+use super::settings::{CheckedFile, text_of};
 use crate::error::advice;
 use crate::text::visible_path;
 use crate::trust::Sha256;
 
 /// What Codex skips of a file of settings.
-pub(super) fn findings(host: &Host, file: &SettingsFile) -> Vec<Finding> {
+pub(super) fn findings(host: &Host, file: &CheckedFile) -> Vec<Finding> {
     let config = file.path.with_file_name("config.toml");
     let text = match text_of(&config) {
         Some(Ok(text)) => text,

@@ -21,13 +21,13 @@ use crate::text::visible_path;
 use crate::user_folders::UserFolders;
 
 /// The settings of one host, of the user and of the project.
-pub(super) struct Settings {
+pub(super) struct HostSettings {
     host: &'static Host,
-    files: Vec<SettingsFile>,
+    files: Vec<CheckedFile>,
 }
 
 /// One file of settings.
-pub(super) struct SettingsFile {
+pub(super) struct CheckedFile {
     pub(super) path: PathBuf,
     of_user: bool,
     /// Its entries that call us.
@@ -35,7 +35,7 @@ pub(super) struct SettingsFile {
     text: String,
 }
 
-impl Settings {
+impl HostSettings {
     /// Reads them.
     pub(super) fn find(host: &'static Host, project: &Path) -> Self {
         let folders = UserFolders::current();
@@ -53,7 +53,7 @@ impl Settings {
                 Ok(text) => (text.clone(), hosts::own_entries(host, &path, &text)),
                 Err(fault) => (String::new(), Err(fault)),
             };
-            Some(SettingsFile { of_user: layer == Layer::Global, path, read, text })
+            Some(CheckedFile { of_user: layer == Layer::Global, path, read, text })
         };
         Self { host, files: locations.filter_map(file).collect() }
     }
@@ -90,7 +90,7 @@ impl Settings {
         all
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&SettingsFile, &OwnEntry)> {
+    fn entries(&self) -> impl Iterator<Item = (&CheckedFile, &OwnEntry)> {
         self.files
             .iter()
             .flat_map(|file| file.read.iter().flatten().map(move |entry| (file, entry)))
@@ -258,11 +258,11 @@ impl Settings {
     /// Files that the agent starts as programs.
     fn not_executable(&self) -> Vec<Finding> {
         let generated = self.host.files("hookwright");
-        let is_program = |file: &&SettingsFile| {
+        let is_program = |file: &&CheckedFile| {
             let same = |it: &&HostFile| Path::new(it.path).file_name() == file.path.file_name();
             generated.iter().find(same).is_some_and(|it| it.is_program)
         };
-        let is_closed = |file: &&SettingsFile| {
+        let is_closed = |file: &&CheckedFile| {
             fs::metadata(&file.path).is_ok_and(|it| it.permissions().mode() & 0o111 == 0)
         };
         let files = self.files.iter().filter(|file| file.calls_us());
@@ -287,7 +287,7 @@ impl Settings {
     }
 }
 
-impl SettingsFile {
+impl CheckedFile {
     fn calls_us(&self) -> bool {
         self.read.as_ref().is_ok_and(|entries| !entries.is_empty())
     }

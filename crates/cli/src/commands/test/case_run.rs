@@ -14,11 +14,11 @@ use hookwright_events::{Event, EventName, RunEvent, Status};
 use serde_json::{Map, json};
 
 use super::comparison::{Came, Difference, differences};
-use super::workspace::Workspace;
+use super::workspace::CaseFolder;
 use crate::chain_above::chain_above;
 use crate::commands::late::{Late, with_late};
 use crate::config_files::ConfigFiles;
-use crate::error::{TreeError, advice};
+use crate::error::{ProjectCopyError, advice};
 use crate::host::{ProjectHooks, with_session};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
@@ -57,7 +57,7 @@ pub(super) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs a case in its workspace. The result is meaningless after an interrupt.
-    pub(super) async fn run(&mut self, case: &TestCase, workspace: &Workspace) -> CaseResult {
+    pub(super) async fn run(&mut self, case: &TestCase, workspace: &CaseFolder) -> CaseResult {
         let started = Instant::now();
         let marker = format!("test-{:016x}", RandomState::new().build_hasher().finish());
         let mut result =
@@ -73,7 +73,7 @@ impl Runner<'_> {
     async fn steps(
         &mut self,
         case: &TestCase,
-        workspace: &Workspace,
+        workspace: &CaseFolder,
         marker: &str,
         results: &mut Vec<StepResult>,
     ) -> Result<(), String> {
@@ -110,10 +110,10 @@ impl Runner<'_> {
         engine: &Engine,
         firing: &Firing,
         late: &Mutex<Late>,
-        workspace: &Workspace,
+        workspace: &CaseFolder,
     ) -> Result<StepResult, String> {
         let in_words =
-            |error: TreeError| format!("the files cannot be compared: {}", error.in_words());
+            |error: ProjectCopyError| format!("the files cannot be compared: {}", error.in_words());
         let wanted = step.expected.files.as_deref();
         let before = wanted.map(|_| workspace.snapshot()).transpose().map_err(in_words)?;
         let session = firing.session.as_deref().unwrap_or(SESSION);
@@ -156,7 +156,7 @@ impl Runner<'_> {
     async fn set_up(
         &mut self,
         command: &str,
-        workspace: &Workspace,
+        workspace: &CaseFolder,
         environment: &Environment,
     ) -> Result<(), String> {
         let hook = json!({ "id": "setup", "command": command, "await": true });

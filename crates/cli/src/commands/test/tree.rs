@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use hookwright_engine::GIT_LOCATION_VARIABLES;
 
-use crate::error::{Failure, TestFailure, TreeError, without_number};
+use crate::error::{Failure, ProjectCopyError, TestFailure, without_number};
 
 /// Files of a project to copy for every case. Copying more takes longer than any test.
 const FILES_MAX: usize = 20_000;
@@ -33,7 +33,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// The files of a project. `needed` are included even if git ignores them.
-    pub(super) fn of_project(root: &Path, needed: &[PathBuf]) -> Result<Self, TreeError> {
+    pub(super) fn of_project(root: &Path, needed: &[PathBuf]) -> Result<Self, ProjectCopyError> {
         let mut tree = Tree::default();
         match known_to_git(root).filter(|known| needed.iter().all(|path| known.contains(path))) {
             Some(known) => {
@@ -53,7 +53,7 @@ impl Tree {
     }
 
     /// Every file below a folder, except git's own.
-    pub(super) fn below(root: &Path) -> Result<Self, TreeError> {
+    pub(super) fn below(root: &Path) -> Result<Self, ProjectCopyError> {
         let mut tree = Tree::default();
         tree.walk(root, Path::new(""), &|path| path.ends_with(".git"))?;
         tree.files.sort();
@@ -61,12 +61,12 @@ impl Tree {
     }
 
     /// Copies everything. Returns the skipped links that lead out of the project.
-    pub(super) fn copy(&self, root: &Path, to: &Path) -> Result<Vec<PathBuf>, TreeError> {
+    pub(super) fn copy(&self, root: &Path, to: &Path) -> Result<Vec<PathBuf>, ProjectCopyError> {
         let mut left_out = Vec::new();
-        fs::create_dir_all(to).map_err(|cause| TreeError::io(to, cause))?;
+        fs::create_dir_all(to).map_err(|cause| ProjectCopyError::io(to, cause))?;
         for folder in &self.folders {
             let made = fs::create_dir_all(to.join(folder));
-            made.map_err(|cause| TreeError::io(folder, cause))?;
+            made.map_err(|cause| ProjectCopyError::io(folder, cause))?;
         }
         for path in &self.files {
             let (from, target) = (root.join(path), to.join(path));
@@ -75,7 +75,7 @@ impl Tree {
                 Ok(Copied::LeadsOut) => left_out.push(path.clone()),
                 // It has disappeared since it was listed: the project is being edited.
                 Err(_) if fs::symlink_metadata(&from).is_err() => {}
-                Err(cause) => return Err(TreeError::io(path, cause)),
+                Err(cause) => return Err(ProjectCopyError::io(path, cause)),
             }
         }
         Ok(left_out)
@@ -86,11 +86,11 @@ impl Tree {
         root: &Path,
         below: &Path,
         skip: &dyn Fn(&Path) -> bool,
-    ) -> Result<(), TreeError> {
+    ) -> Result<(), ProjectCopyError> {
         // Not by recursion: a hook may have created folders deeper than any stack.
         let mut folders = vec![below.to_owned()];
         while let Some(folder) = folders.pop() {
-            let cannot = |cause| TreeError::io(&folder, cause);
+            let cannot = |cause| ProjectCopyError::io(&folder, cause);
             let mut entries = fs::read_dir(root.join(&folder)).map_err(cannot)?.peekable();
             if entries.peek().is_none() {
                 self.folders.push(folder.clone());
@@ -108,18 +108,18 @@ impl Tree {
                 }
             }
             if self.folders.len() + folders.len() > FILES_MAX {
-                return Err(TreeError::TooManyFiles { files_max: FILES_MAX });
+                return Err(ProjectCopyError::TooManyFiles { files_max: FILES_MAX });
             }
         }
         Ok(())
     }
 
     /// Adds a file or a link. Pipes, sockets and devices are skipped.
-    fn add(&mut self, root: &Path, path: PathBuf) -> Result<(), TreeError> {
+    fn add(&mut self, root: &Path, path: PathBuf) -> Result<(), ProjectCopyError> {
         let metadata = match fs::symlink_metadata(root.join(&path)) {
             // Tracked by git, but deleted since.
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(cause) => return Err(TreeError::io(&path, cause)),
+            Err(cause) => return Err(ProjectCopyError::io(&path, cause)),
             Ok(metadata) => metadata,
         };
         if !metadata.is_file() && !metadata.is_symlink() {
@@ -128,30 +128,30 @@ impl Tree {
         self.bytes += metadata.len();
         self.files.push(path);
         if self.files.len() > FILES_MAX {
-            return Err(TreeError::TooManyFiles { files_max: FILES_MAX });
+            return Err(ProjectCopyError::TooManyFiles { files_max: FILES_MAX });
         }
         if self.bytes > BYTES_MAX {
-            return Err(TreeError::TooManyBytes { bytes_max: BYTES_MAX });
+            return Err(ProjectCopyError::TooManyBytes { bytes_max: BYTES_MAX });
         }
         Ok(())
     }
 }
 
-impl TreeError {
+impl ProjectCopyError {
     fn io(path: &Path, cause: io::Error) -> Self {
-        TreeError::Io { path: path.to_owned(), cause }
+        ProjectCopyError::Io { path: path.to_owned(), cause }
     }
 
     /// The cause, as a clause.
     pub(crate) fn in_words(&self) -> String {
         match self {
-            TreeError::TooManyFiles { files_max } => {
+            ProjectCopyError::TooManyFiles { files_max } => {
                 format!("there are more than {files_max} files")
             }
-            TreeError::TooManyBytes { bytes_max } => {
+            ProjectCopyError::TooManyBytes { bytes_max } => {
                 format!("there are more than {bytes_max} bytes")
             }
-            TreeError::Io { path, cause } => {
+            ProjectCopyError::Io { path, cause } => {
                 format!("`{}`: {}", path.display(), without_number(cause))
             }
         }

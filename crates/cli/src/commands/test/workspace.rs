@@ -1,4 +1,4 @@
-//! [`Workspace`]: the folder in which a case runs: the project itself or a temporary copy.
+//! [`CaseFolder`]: the folder in which a case runs: the project itself or a temporary copy.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,13 +17,13 @@ use tempfile::TempDir;
 use super::snapshot::ProjectSnapshot;
 use super::tree::Tree;
 use crate::config_files::ConfigFiles;
-use crate::error::TreeError;
+use crate::error::ProjectCopyError;
 
 /// The folder of the current copy, so that an immediate exit can remove it.
 pub(super) type CopyInUse = Arc<Mutex<Option<PathBuf>>>;
 
 /// The folder in which a case runs.
-pub(super) struct Workspace {
+pub(super) struct CaseFolder {
     pub(super) root: PathBuf,
     copy: Option<Copy>,
     /// Files of the project even if git ignores them, relative to its root.
@@ -35,7 +35,7 @@ struct Copy {
     in_use: CopyInUse,
 }
 
-impl Workspace {
+impl CaseFolder {
     /// The project itself.
     pub(super) fn in_place(config: &ConfigFiles) -> Self {
         let root = config.project_root.clone();
@@ -47,8 +47,8 @@ impl Workspace {
         config: &ConfigFiles,
         tree: &Tree,
         in_use: &CopyInUse,
-    ) -> Result<(Self, Vec<PathBuf>), TreeError> {
-        let cannot = |cause| TreeError::Io { path: std::env::temp_dir(), cause };
+    ) -> Result<(Self, Vec<PathBuf>), ProjectCopyError> {
+        let cannot = |cause| ProjectCopyError::Io { path: std::env::temp_dir(), cause };
         let only_its_owner = fs::Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new()
             .prefix("hookwright-test-")
@@ -89,7 +89,7 @@ impl Workspace {
     }
 
     /// The current files.
-    pub(super) fn snapshot(&self) -> Result<ProjectSnapshot, TreeError> {
+    pub(super) fn snapshot(&self) -> Result<ProjectSnapshot, ProjectCopyError> {
         let tree = match self.copy {
             Some(_) => Tree::below(&self.root)?,
             None => Tree::of_project(&self.root, &self.needed)?,

@@ -89,10 +89,10 @@ fn below_git_it_is_what_git_knows_or_would_take() {
 fn a_project_that_is_too_large_is_not_copied() {
     let (_outside, root) = project();
     fs::File::create(root.join("large")).unwrap().set_len(BYTES_MAX).unwrap();
-    assert!(matches!(Tree::of_project(&root, &[]), Err(TreeError::TooManyBytes { .. })));
+    assert!(matches!(Tree::of_project(&root, &[]), Err(ProjectCopyError::TooManyBytes { .. })));
     fs::remove_file(root.join("large")).unwrap();
     for number in 0..FILES_MAX {
         fs::write(root.join(format!("{number}")), "").unwrap();
     }
-    assert!(matches!(Tree::of_project(&root, &[]), Err(TreeError::TooManyFiles { .. })));
+    assert!(matches!(Tree::of_project(&root, &[]), Err(ProjectCopyError::TooManyFiles { .. })));
 }
