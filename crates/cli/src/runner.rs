@@ -100,12 +100,16 @@ impl ProjectRunner {
     /// The environment of a session's agents and hooks: this one, with the paths of this program
     /// and the project.
     fn environment_of_session(&self) -> Environment {
-        let project = self.checkout.as_ref().unwrap_or(&self.found.project_root);
-        let environment = self.environment.with(tasks::PROJECT, project);
+        let environment = self.environment.with(tasks::PROJECT, self.project_folder());
         match std::env::current_exe() {
             Ok(program) => environment.with(tasks::PROGRAM, program),
             Err(_) => environment,
         }
+    }
+
+    /// The project's folder, also in a work tree.
+    fn project_folder(&self) -> &Path {
+        self.checkout.as_ref().unwrap_or(&self.found.project_root)
     }
 
     /// Works in the work tree of a session from here on. Its files, settings and name stay those of
@@ -419,7 +423,8 @@ impl ProjectRunner {
         let orders = self.membership(&**store)?.orders();
         let is_shared = store.is_remote();
         let (store, name) = (Arc::clone(store), self.project());
-        let root = project::root_beside(&name, &self.found.project_root);
+        // By which a caller's environment is recognised, see `environment_of_session`.
+        let root = project::root_beside(&name, self.project_folder());
         let project = AskingProject { name, root };
         Ok(Arc::new(move |plan| {
             let (pipeline, address) = (Some(plan.name.clone()), plan.callback.clone());
