@@ -79,6 +79,8 @@ pub(crate) fn follow(
         if open.is_empty() {
             return Ok(code);
         }
+        // Others may write to the store all the time.
+        std::thread::sleep(LOOK_PAUSE);
     }
 }
 
