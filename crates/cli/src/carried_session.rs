@@ -13,14 +13,17 @@ use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::trees::{
-    Carriable, CarriedWork, CarryError, GitProgram, TreeError, WorkPlace, run_setup,
+    Carriable, CarriedWork, CarryError, GitProgram, TreeError, TreeRefs, WorkPlace, run_setup,
 };
 use hookwright_pipeline::work_keeper::{WorkKeeper, take_work};
+use hookwright_process::kill_everything_now;
 use hookwright_store::{Fence, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Failure, SessionFailure, WorkerFailure};
+use crate::exit_code;
 use crate::host::runtime;
+use crate::interrupts::{Interrupts, check_descriptors, exit_now};
 use crate::screen::Screen;
 use crate::text::count;
 
@@ -68,13 +71,15 @@ impl SubmittedWork {
         Ok(Some(Self { git, root: root.to_owned(), carriable }))
     }
 
-    /// Sends the commit for a session of this name.
+    /// Sends the commit for a session with this name and id.
     pub(crate) fn send(
         &self,
         name: &SessionName,
+        id: &str,
         secrets: &Secrets,
     ) -> Result<CarriedWork, Failure> {
-        let sent = self.carriable.submit(&self.git, &self.root, name, secrets);
+        let refs = TreeRefs::new(name.clone(), id);
+        let sent = self.carriable.submit(&self.git, &self.root, &refs, secrets);
         runtime()?.block_on(sent).map_err(not_carried)?;
         Ok(self.carriable.work.clone())
     }
@@ -97,13 +102,12 @@ impl TakenWork {
         let submission = record.submission.as_ref();
         let chosen = submission.and_then(|submission| submission.folder.clone());
         let folder = chosen.unwrap_or_else(|| root.join(FOLDER));
-        let ignored = folder.join(".gitignore");
-        let made = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&ignored, "*\n"));
-        made.map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
+        WorkPlace::make_folder(&folder)
+            .map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
         let place = WorkPlace::below(&folder, work, &name, &record.id);
         let git = GitProgram::find(environment.for_agents()).map_err(not_carried)?;
         let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
-        let keeper = runtime()?.block_on(async {
+        let take = async {
             let (record, token) = (record.clone(), fence.token);
             let taken = take_work(git, &calls, &record, work, token, &place, secrets.clone());
             let keeper = taken.await.map_err(|error| WorkerFailure::NoWork { error })?;
@@ -117,6 +121,16 @@ impl TakenWork {
                 ran.map_err(|error| WorkerFailure::NoSetup { error })?;
             }
             Ok::<_, Failure>(keeper)
+        };
+        check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
+        let keeper = runtime()?.block_on(async {
+            let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+            // Nothing has begun that would have to be recorded.
+            let end_at_once = || {
+                kill_everything_now();
+                exit_now(exit_code::INTERRUPTED);
+            };
+            interrupts.or_else(&end_at_once, take).await
         })?;
         Ok(Some(Self { root: place.root(work), keeper, place }))
     }

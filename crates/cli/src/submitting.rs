@@ -189,13 +189,14 @@ fn submit_one(
             Some(name) => name.clone(),
             None => place.new_name(&**store)?,
         };
+        let new = place.new_record(&name, plan, secrets);
         let record = SessionRecord {
             status: SessionStatus::Queued,
             plan: plan.name.clone(),
             stages: plan.stages.iter().map(|stage| stage.name.clone()).collect(),
             submission: Some(submission.clone()),
-            carried: work.map(|work| work.send(&name, secrets)).transpose()?,
-            ..place.new_record(&name, plan, secrets)
+            carried: work.map(|work| work.send(&name, &new.id, secrets)).transpose()?,
+            ..new
         };
         let submitter = Submitter { store: &**store, secrets, clock: &*clock };
         match submitter.submit(&record, serde_json::to_value(sources).unwrap_or_default()) {

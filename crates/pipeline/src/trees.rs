@@ -12,6 +12,7 @@ mod git_program;
 mod git_trees;
 mod head;
 mod listing;
+mod own_files;
 mod remote;
 mod repository;
 mod secrets_in_objects;
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use git_program::GitProgram;
 pub use git_trees::GitTrees;
-pub use remote::{GitRemote, delete_trees};
+pub use remote::{GitRemote, TreeRefs, delete_trees};
 pub use setup::{SetupError, run_setup};
 pub use submission::{Carriable, CarriedWork, CarryError};
 pub use work_place::WorkPlace;

@@ -25,8 +25,8 @@ use crate::record::SessionRecord;
 use crate::session_files::{FileChanges, FilesError, SessionFiles};
 use crate::store_calls::StoreCalls;
 use crate::trees::{
-    CarriedWork, GitProgram, GitTrees, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees,
-    WorkPlace,
+    CarriedWork, GitProgram, GitTrees, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, TreeRefs,
+    Trees, WorkPlace,
 };
 
 /// Keeps the work tree and the files of one session.
@@ -221,7 +221,8 @@ pub async fn take_work(
     let session: SessionName = record.name.parse()?;
     let key = tree_key(record.project(), &record.id);
     let tree = calls.call(move |store| read_tree(store, &key)).await.map_err(KeepError::from)?;
-    let trees = Arc::new(GitTrees::new(git, work, session.clone(), token, place, secrets));
+    let refs = TreeRefs::new(session.clone(), &record.id);
+    let trees = Arc::new(GitTrees::new(git, work, refs, token, place, secrets));
     trees.prepare(tree.as_ref()).await.map_err(KeepError::from)?;
     Ok(WorkKeeper::new(trees, SessionFolder::new(place.root(work), session), record))
 }

@@ -62,13 +62,15 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         workers.act_as(worker);
     }
     let marker = format!("{}:{marker}", leftovers::marker_of(worker));
-    place.work_for(Membership::of_session_process(orders, marker));
+    let membership = Membership::of_session_process(orders, marker);
+    // Also of git and of what sets the work tree up.
+    let environment = membership.marked(process_environment());
+    place.work_for(membership);
     let unknown = || SessionFailure::Unknown { name: session.clone() };
     let known = state::session(&*store, &project, &session)?.ok_or_else(unknown)?;
     let (record, fence) = (record_of(&known), Fence { lease, token });
     let secrets = place.found.secrets().map_err(|faults| WorkerFailure::Secrets { faults })?;
     let root = place.found.project_root.clone();
-    let environment = process_environment();
     let setup = setup.as_deref();
     let work = TakenWork::take(&root, &environment, &store, &record, &fence, &secrets, setup)?;
     if let Some(work) = &work {

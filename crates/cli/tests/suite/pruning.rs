@@ -231,8 +231,8 @@ fn the_trees_and_files_of_a_session_that_workers_ran_are_deleted_but_not_its_bra
     let empty = git(&remote, &["hash-object", "-t", "tree", "-w", "/dev/null"]);
     let commit = git(&remote, &["commit-tree", &empty, "-m", "x"]);
     for name in [
-        "refs/hookwright/calm-fox/0/0",
-        "refs/hookwright/calm-fox/7/1",
+        "refs/hookwright/calm-fox/1be2e452b46d7a0d/0/0",
+        "refs/hookwright/calm-fox/1be2e452b46d7a0d/7/1",
         "refs/hookwright/other/7/1",
         "refs/heads/hookwright/calm-fox",
     ] {

@@ -22,13 +22,12 @@ use tokio::sync::Mutex;
 use super::git_program::GitProgram;
 use super::head::{HeadState, id};
 use super::listing::{WorkListing, WorkPrint};
-use super::remote::{GitRemote, NotPushed, push_arguments, tree_ref};
+use super::remote::{GitRemote, NotPushed, TreeRefs, push_arguments};
 use super::repository::{Repositories, file};
 use super::{
     CarriedWork, KeptTree, LeftOut, TreeError, TreeFuture, TreeId, Trees, WorkPlace,
     secrets_in_objects,
 };
-use crate::folder::SessionName;
 use crate::limits::{TREE_INDEX_BYTES_MAX, TREE_REFS_KEPT};
 
 const KEEPING: &str = "keep the work tree";
@@ -39,7 +38,7 @@ pub struct GitTrees {
     at: Repositories,
     remote: GitRemote,
     submitted: TreeId,
-    session: SessionName,
+    refs: TreeRefs,
     token: u64,
     secrets: Secrets,
     last: Mutex<LastTree>,
@@ -63,7 +62,7 @@ impl GitTrees {
     pub fn new(
         git: GitProgram,
         work: &CarriedWork,
-        session: SessionName,
+        refs: TreeRefs,
         token: u64,
         place: &WorkPlace,
         secrets: Secrets,
@@ -72,7 +71,7 @@ impl GitTrees {
             at: Repositories::new(git, place),
             remote: GitRemote::new(&work.remote),
             submitted: work.commit.clone(),
-            session,
+            refs,
             token,
             secrets,
             last: Mutex::default(),
@@ -88,7 +87,7 @@ impl GitTrees {
                 let mut last = self.last.lock().await;
                 self.at.make_store().await?;
                 self.fetch(&self.submitted).await?;
-                let branch = format!("refs/heads/hookwright/{}", self.session);
+                let branch = format!("refs/heads/hookwright/{}", self.refs.session());
                 let head = HeadState::on_branch(&branch, &self.submitted);
                 let files = self.check_out(&self.submitted, &head).await?;
                 let state = Some((files, head));
@@ -133,7 +132,7 @@ impl GitTrees {
         number: u64,
         sent: &mut VecDeque<u64>,
     ) -> Result<(), TreeError> {
-        let name = |number| tree_ref(&self.session, self.token, number);
+        let name = |number| self.refs.tree(self.token, number);
         let too_many = (sent.len() + 1).saturating_sub(TREE_REFS_KEPT);
         let old: Vec<String> = sent.iter().take(too_many).map(|number| name(*number)).collect();
         let push = self.at.store("send the work tree", push_arguments());
@@ -172,7 +171,7 @@ impl GitTrees {
         let call = self.at.store(KEEPING, &["commit-tree", files, "-F", "-"]);
         let parents = head.commits();
         let call = parents.iter().fold(call, |call, parent| call.argument("-p").argument(parent));
-        let printed = call.stdin(head.message(self.session.as_str())).line().await?;
+        let printed = call.stdin(head.message(self.refs.session().as_str())).line().await?;
         TreeId::parse(&printed).ok_or_else(|| misread("commit-tree"))
     }
 
@@ -186,7 +185,8 @@ impl GitTrees {
             "--no-recurse-submodules",
             "--no-auto-maintenance",
         ];
-        let refs = format!("refs/hookwright/{}/*", self.session);
+        let refs = format!("{}*", self.refs.prefix());
+        self.at.remove_locks_below(self.refs.prefix())?;
         // Only our own objects count: those of the agent's repository may go away.
         let fetch = self.at.store_alone("fetch the work tree", &arguments);
         self.remote.fetch(fetch, &format!("+{refs}:{refs}")).await?;
@@ -258,7 +258,7 @@ impl GitTrees {
             (_, Some(kept)) => kept.as_str().to_owned(),
             (_, None) => self.submitted.as_str().to_owned(),
         };
-        let usual = format!("hookwright/{}", self.session);
+        let usual = format!("hookwright/{}", self.refs.session());
         if self.push_branch(&commit, &usual, None).await? {
             return Ok(usual);
         }
@@ -305,7 +305,7 @@ impl GitTrees {
     /// Whether a commit is a tree of this session.
     async fn is_tree(&self, commit: &str) -> Result<bool, TreeError> {
         let shown = self.at.store_alone(KEEPING, &["cat-file", "commit", commit]).run().await?;
-        let title = format!("\n\nWork tree of the session {}\n", self.session);
+        let title = format!("\n\nWork tree of the session {}\n", self.refs.session());
         let printed = String::from_utf8_lossy(&shown.stdout).into_owned();
         Ok(shown.code == 0 && printed.contains(&title))
     }

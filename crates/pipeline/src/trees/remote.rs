@@ -1,13 +1,14 @@
 //! [`GitRemote`]: sends trees to the remote, fetches and deletes them.
 //!
-//! A tree is the ref `refs/hookwright/SESSION/TOKEN/NUMBER`. The token is that of the session's
-//! lease, so a late holder writes refs that no other machine reads. The submitted commit is
-//! `refs/hookwright/SESSION/0/0`. Pushes run no hooks of the local repository.
+//! A tree is the ref `refs/hookwright/SESSION/ID/TOKEN/NUMBER` ([`TreeRefs`]). The token is that of
+//! the session's lease, so a late holder writes refs that no other machine reads. The submitted
+//! commit has token and number 0. Pushes run no hooks of the local repository.
 
 use std::path::Path;
 
 use super::TreeError;
 use super::git_program::{GitCall, GitEnded, GitProgram};
+use super::work_place::digest;
 use crate::folder::SessionName;
 use crate::limits::{TREE_REFS_DELETED_AT_ONCE, TREE_SEND_TIMEOUT};
 
@@ -25,6 +26,42 @@ const PUSH: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitRemote {
     address: String,
+}
+
+/// The refs of one session's trees. Several projects and several stores may use one remote, and have
+/// sessions of one name; their ids differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeRefs {
+    session: SessionName,
+    prefix: String,
+}
+
+impl TreeRefs {
+    /// Those of the session with this name and id.
+    pub fn new(session: SessionName, session_id: &str) -> Self {
+        let prefix = format!("refs/hookwright/{session}/{}/", digest(session_id));
+        Self { session, prefix }
+    }
+
+    /// The session's name.
+    pub(super) fn session(&self) -> &SessionName {
+        &self.session
+    }
+
+    /// The ref of the submitted commit.
+    pub(super) fn submitted(&self) -> String {
+        self.tree(0, 0)
+    }
+
+    /// The ref of a tree.
+    pub(super) fn tree(&self, token: u64, number: u64) -> String {
+        format!("{}{token}/{number}", self.prefix)
+    }
+
+    /// What all of them begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
 }
 
 /// Why a push had no effect.
@@ -107,8 +144,8 @@ impl GitRemote {
     }
 
     /// The names of a session's trees.
-    async fn refs_of(&self, git: &GitProgram, session: &str) -> Result<Vec<String>, TreeError> {
-        let prefix = format!("refs/hookwright/{session}/");
+    async fn names(&self, git: &GitProgram, refs: &TreeRefs) -> Result<Vec<String>, TreeError> {
+        let prefix = refs.prefix();
         let call = git.call(Path::new("/"), "list the refs of the git remote", &["ls-remote"]);
         let call = call.timeout(TREE_SEND_TIMEOUT).argument("--refs").argument("--");
         let call = call.argument(&self.address).argument(format!("{prefix}*"));
@@ -118,7 +155,7 @@ impl GitRemote {
         }
         let printed = String::from_utf8_lossy(&ended.stdout);
         let names = printed.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned()));
-        Ok(names.filter(|name| name.starts_with(&prefix)).collect())
+        Ok(names.filter(|name| name.starts_with(prefix)).collect())
     }
 
     pub(super) fn unreachable(&self, ended: &GitEnded) -> TreeError {
@@ -142,19 +179,14 @@ pub(super) fn push_arguments() -> &'static [&'static str] {
     PUSH
 }
 
-/// The ref of a tree.
-pub(super) fn tree_ref(session: &SessionName, token: u64, number: u64) -> String {
-    format!("refs/hookwright/{session}/{token}/{number}")
-}
-
 /// Deletes all trees of a session. Returns how many there were. The session's branch stays: it is
 /// the result.
 pub async fn delete_trees(
     git: &GitProgram,
     remote: &GitRemote,
-    session: &SessionName,
+    refs: &TreeRefs,
 ) -> Result<usize, TreeError> {
-    let names = remote.refs_of(git, session.as_str()).await?;
+    let names = remote.names(git, refs).await?;
     if names.is_empty() {
         return Ok(0);
     }

@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::git_program::{GitCall, GitProgram};
+use super::own_files::{remove_all, write_own};
 use super::{TreeError, WorkPlace};
 
 /// Overrides `filter` for all files; other attributes apply.
@@ -101,10 +102,8 @@ impl Repositories {
     /// Makes the store, if it is missing.
     pub(super) async fn make_store(&self) -> Result<(), TreeError> {
         let doing = "create the local store of git objects";
-        make_folder(&self.store)?;
         if !self.store.join("HEAD").exists() {
-            let call = self.git.call(&self.store, doing, &["init", "--quiet", "--bare"]);
-            call.argument("--template=").argument("--").argument(&self.store).done().await?;
+            self.make_new_store(doing).await?;
         }
         let info = self.store.join("info");
         make_folder(&info)?;
@@ -115,13 +114,57 @@ impl Repositories {
         }
     }
 
+    /// Sessions that begin at the same moment would disturb each other's `git init`, so each makes a
+    /// store of its own, and the first one that is complete counts.
+    async fn make_new_store(&self, doing: &'static str) -> Result<(), TreeError> {
+        let folder = self.store.parent().unwrap_or(Path::new("/"));
+        make_folder(folder)?;
+        let made = tempfile::Builder::new().prefix("new-").tempdir_in(folder);
+        let made = made.map_err(|error| file("create", folder, &error))?;
+        let call = self.git.call(folder, doing, &["init", "--quiet", "--bare", "--template="]);
+        call.argument("--").argument(made.path()).done().await?;
+        match fs::rename(made.path(), &self.store) {
+            Err(error) if !self.store.join("HEAD").exists() => {
+                Err(file("create", &self.store, &error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes the locks of these refs in the store. A call that was killed has left them: only the
+    /// process that has the session changes its refs.
+    pub(super) fn remove_locks_below(&self, prefix: &str) -> Result<(), TreeError> {
+        let mut folders = vec![self.store.join(prefix)];
+        while let Some(folder) = folders.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(file("read", &folder, &error)),
+            };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "lock") {
+                    fs::remove_file(&path).map_err(|error| file("remove", &path, &error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the agent's repository anew, without commits. What an agent has done to an earlier one
     /// has no effect any more.
     pub(super) async fn renew_agents(&self, remote: &str) -> Result<(), TreeError> {
         let doing = "create the repository of the work tree";
+        // An agent may have moved its work tree away, and left a link to something that is not its own.
+        if fs::symlink_metadata(&self.work_tree).is_ok_and(|found| !found.is_dir()) {
+            let removed = fs::remove_file(&self.work_tree);
+            removed.map_err(|error| file("remove", &self.work_tree, &error))?;
+        }
         make_folder(&self.work_tree)?;
         let removed = match fs::symlink_metadata(&self.agents) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(&self.agents),
+            Ok(found) if found.is_dir() => remove_all(&self.agents),
             Ok(_) => fs::remove_file(&self.agents),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -164,11 +207,7 @@ fn make_folder(path: &Path) -> Result<(), TreeError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), TreeError> {
-    // Several sessions of one remote write the same.
-    if fs::read(path).is_ok_and(|found| found == bytes) {
-        return Ok(());
-    }
-    fs::write(path, bytes).map_err(|error| file("write", path, &error))
+    write_own(path, bytes).map_err(|error| file("write", path, &error))
 }
 
 pub(super) fn file(doing: &'static str, path: &Path, error: &io::Error) -> TreeError {

@@ -9,9 +9,8 @@ use hookwright_engine::Secrets;
 use serde::{Deserialize, Serialize};
 
 use super::git_program::{GitCall, GitProgram};
-use super::remote::{GitRemote, NotPushed, push_arguments, tree_ref};
+use super::remote::{GitRemote, NotPushed, TreeRefs, push_arguments};
 use super::{TreeError, TreeId, secrets_in_objects};
-use crate::folder::SessionName;
 
 const LOOKING: &str = "read the repository";
 
@@ -120,8 +119,8 @@ impl Carriable {
         let found = Self { work, remote_name, uncommitted };
         let trial =
             git.call(root, "push to the git remote", push_arguments()).argument("--dry-run");
-        let name = "trial".parse().expect("a valid name");
-        found.push(trial, &name).await?;
+        let refs = TreeRefs::new("trial".parse().expect("a valid name"), "");
+        found.push(trial, &refs).await?;
         Ok(found)
     }
 
@@ -130,7 +129,7 @@ impl Carriable {
         &self,
         git: &GitProgram,
         root: &Path,
-        session: &SessionName,
+        refs: &TreeRefs,
         secrets: &Secrets,
     ) -> Result<(), CarryError> {
         if let Some(search) = secrets.search() {
@@ -144,12 +143,12 @@ impl Carriable {
             .await?;
         }
         let push = git.call(root, "push to the git remote", push_arguments());
-        self.push(push, session).await
+        self.push(push, refs).await
     }
 
-    async fn push(&self, push: GitCall<'_>, session: &SessionName) -> Result<(), CarryError> {
+    async fn push(&self, push: GitCall<'_>, refs: &TreeRefs) -> Result<(), CarryError> {
         let remote = GitRemote::new(&self.work.remote);
-        let to = tree_ref(session, 0, 0);
+        let to = refs.submitted();
         match remote.push(push, self.work.commit.as_str(), &to, &[]).await {
             Ok(()) => Ok(()),
             Err(NotPushed::Because(error)) => Err(error.into()),

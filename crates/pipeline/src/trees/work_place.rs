@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::own_files::{remove_all, write_own};
 use super::repository::file;
 use super::{CarriedWork, TreeError};
 use crate::folder::SessionName;
@@ -40,6 +41,12 @@ impl WorkPlace {
         }
     }
 
+    /// Makes the folder in which these places are. Git ignores it, wherever it is.
+    pub fn make_folder(folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        write_own(&folder.join(".gitignore"), b"*\n")
+    }
+
     /// The project root in the work tree.
     pub fn root(&self, work: &CarriedWork) -> PathBuf {
         match work.prefix.as_os_str().is_empty() {
@@ -56,12 +63,13 @@ impl WorkPlace {
             }
             Ok(()) | Err(_) => Ok(()),
         };
-        missing_is_fine(fs::remove_dir_all(&self.work_tree), &self.work_tree)?;
+        missing_is_fine(remove_all(&self.work_tree), &self.work_tree)?;
         missing_is_fine(fs::remove_file(&self.index), &self.index)
     }
 }
 
-fn digest(text: &str) -> String {
+/// A short name for a long text.
+pub(super) fn digest(text: &str) -> String {
     let digest = hmac_sha256::Hash::hash(text.as_bytes());
     digest[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,6 @@
 //! Work trees that travel: real repositories, a bare one as the remote, two homes.
 
+mod hostile;
 mod keeping;
 mod remotes;
 mod setup;
@@ -13,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hookwright_engine::Secrets;
-use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::trees::{
-    Carriable, CarriedWork, GitProgram, GitTrees, KeptTree, TreeError, TreeId, Trees, WorkPlace,
+    Carriable, CarriedWork, GitProgram, GitTrees, KeptTree, TreeError, TreeId, TreeRefs, Trees,
+    WorkPlace,
 };
 use tempfile::TempDir;
 
@@ -69,7 +70,7 @@ impl Project {
         self.dir.path().join(name)
     }
 
-    fn checkout(&self) -> PathBuf {
+    pub(crate) fn checkout(&self) -> PathBuf {
         self.path("checkout")
     }
 
@@ -84,7 +85,7 @@ impl Project {
     pub(crate) async fn submit(&self) -> CarriedWork {
         let found = self.find().await;
         let (git, root) = (self.program(), self.checkout());
-        found.submit(&git, &root, &session(), &self.secrets).await.expect("sent");
+        found.submit(&git, &root, &refs(), &self.secrets).await.expect("sent");
         found.work
     }
 
@@ -105,7 +106,7 @@ impl Project {
     }
 
     pub(crate) fn trees(&self, place: &WorkPlace, work: &CarriedWork, token: u64) -> GitTrees {
-        GitTrees::new(self.program(), work, session(), token, place, self.secrets.clone())
+        GitTrees::new(self.program(), work, refs(), token, place, self.secrets.clone())
     }
 
     pub(crate) fn git(&self, folder: &Path, words: &[&str]) -> String {
@@ -155,8 +156,13 @@ impl Machine<'_> {
     }
 }
 
-fn session() -> SessionName {
-    "calm-fox".parse().expect("a name")
+fn refs() -> TreeRefs {
+    TreeRefs::new("calm-fox".parse().expect("a name"), "id")
+}
+
+/// A ref of the session.
+fn of_session(end: &str) -> String {
+    format!("refs/hookwright/calm-fox/a56145270ce6b3be/{end}")
 }
 
 fn write(path: &Path, text: &str) {

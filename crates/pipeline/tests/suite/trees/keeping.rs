@@ -8,7 +8,7 @@ use std::path::Path;
 
 use hookwright_pipeline::trees::{LeftOut, TreeError, Trees};
 
-use super::{Machine, Project, everything, write};
+use super::{Machine, Project, everything, of_session, write};
 
 /// Keeps the tree of the first machine and restores it on another one. Both must be equal.
 async fn travels<'a>(one: &Machine<'a>, name: &str) -> Machine<'a> {
@@ -42,7 +42,7 @@ async fn the_submitted_commit_is_on_the_branch_of_the_session() {
     assert_eq!(one.git(&["status", "--porcelain"]), "");
     // Nothing was done, so nothing is sent.
     assert_eq!(one.keep_all().await.tree, None);
-    assert_eq!(project.refs("refs/hookwright"), ["refs/hookwright/calm-fox/0/0"]);
+    assert_eq!(project.refs("refs/hookwright"), [of_session("0/0")]);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn keeping_leaves_the_index_and_the_head_of_the_agent_alone() {
     assert_eq!(project.git(&remote, &["show", &format!("{tree}:a")]), "not staged");
     // The next one has nothing new, and no new ref.
     assert_eq!(one.keep().await, tree);
-    assert_eq!(project.refs("refs/hookwright/calm-fox/7").len(), 1);
+    assert_eq!(project.refs(&of_session("7")).len(), 1);
 }
 
 #[tokio::test]

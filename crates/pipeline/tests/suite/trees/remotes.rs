@@ -9,7 +9,7 @@ use hookwright_engine::Secrets;
 use hookwright_pipeline::limits::TREE_REFS_KEPT;
 use hookwright_pipeline::trees::{GitRemote, TreeError, TreeId, Trees, delete_trees};
 
-use super::{Machine, Project, session, write};
+use super::{Machine, Project, of_session, refs, write};
 
 async fn started<'a>(project: &'a Project) -> Machine<'a> {
     let work = project.submit().await;
@@ -32,7 +32,7 @@ async fn a_remote_that_refuses_is_told_with_its_reason_and_nothing_counts_as_kep
     assert!(!error.may_pass());
     fs::remove_file(hook).expect("removed");
     one.keep().await;
-    assert_eq!(project.refs("refs/hookwright/calm-fox/7"), ["refs/hookwright/calm-fox/7/1"]);
+    assert_eq!(project.refs(&of_session("7")), [of_session("7/1")]);
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_tree_with_a_secret_is_not_sent() {
     one.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     one.write("fine", "hunter2 is no secret");
     one.keep().await;
-    assert_eq!(project.refs("refs/hookwright/calm-fox/7").len(), 1);
+    assert_eq!(project.refs(&of_session("7")).len(), 1);
     let remote = project.path("remote.git");
     let objects = project.git(&remote, &["cat-file", "--batch-all-objects", "--batch"]);
     assert!(!objects.contains("hunter22-hunter22"));
@@ -126,7 +126,7 @@ async fn a_late_holder_does_not_touch_what_the_next_one_reads() {
     two.write("a", "next");
     let next = two.keep().await;
     assert_ne!(late, next);
-    let refs = ["0/0", "7/1", "7/2", "8/1"].map(|end| format!("refs/hookwright/calm-fox/{end}"));
+    let refs = ["0/0", "7/1", "7/2", "8/1"].map(of_session);
     assert_eq!(project.refs("refs/hookwright"), refs);
 }
 
@@ -138,20 +138,22 @@ async fn old_trees_are_deleted_and_pruning_deletes_all_but_the_branch() {
         one.write("a", &format!("round {round}"));
         one.keep().await;
     }
-    let refs = project.refs("refs/hookwright/calm-fox/7");
-    assert_eq!(refs.len(), TREE_REFS_KEPT);
-    assert!(refs.contains(&format!("refs/hookwright/calm-fox/7/{}", TREE_REFS_KEPT + 3)));
+    let kept = project.refs(&of_session("7"));
+    assert_eq!(kept.len(), TREE_REFS_KEPT);
+    assert!(kept.contains(&of_session(&format!("7/{}", TREE_REFS_KEPT + 3))));
     assert_eq!(one.trees.publish().await.expect("published"), "hookwright/calm-fox");
-    project.git(
-        &project.path("remote.git"),
-        &["update-ref", "refs/hookwright/calm-fox2/1/1", "refs/heads/hookwright/calm-fox"],
-    );
+    // Of a session with a similar name, and of one of this name in another project.
+    let others = ["refs/hookwright/calm-fox/0123456789abcdef/1/1", "refs/hookwright/calm-fox2/1/1"];
+    for other in others {
+        let update = ["update-ref", other, "refs/heads/hookwright/calm-fox"];
+        project.git(&project.path("remote.git"), &update);
+    }
     let remote = GitRemote::new(project.path("remote.git").to_string_lossy());
     let git = project.program();
-    let deleted = delete_trees(&git, &remote, &session()).await.expect("deleted");
+    let deleted = delete_trees(&git, &remote, &refs()).await.expect("deleted");
     assert_eq!(deleted, TREE_REFS_KEPT + 1);
-    assert_eq!(delete_trees(&git, &remote, &session()).await.expect("nothing left"), 0);
-    assert_eq!(project.refs("refs/hookwright"), ["refs/hookwright/calm-fox2/1/1"]);
+    assert_eq!(delete_trees(&git, &remote, &refs()).await.expect("nothing left"), 0);
+    assert_eq!(project.refs("refs/hookwright"), others);
     assert_eq!(project.refs("refs/heads"), ["refs/heads/hookwright/calm-fox"]);
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use hookwright_engine::Secrets;
 use hookwright_pipeline::trees::{Carriable, CarryError, TreeError};
 
-use super::{Project, session, write};
+use super::{Project, of_session, refs, write};
 
 async fn refusal(project: &Project) -> CarryError {
     Carriable::find(&project.program(), &project.checkout()).await.expect_err("refused")
@@ -29,7 +29,7 @@ async fn what_is_committed_is_submitted_and_changes_are_counted() {
     project.submit().await;
     // Once more is no error.
     project.submit().await;
-    assert_eq!(project.refs("refs"), ["refs/hookwright/calm-fox/0/0"]);
+    assert_eq!(project.refs("refs"), [of_session("0/0")]);
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_commit_with_a_secret_is_not_submitted() {
     project.secrets = Secrets::new(vec![("API_KEY".into(), "hunter22-hunter22".into())]);
     let found = project.find().await;
     let (git, root) = (project.program(), project.checkout());
-    let error = found.submit(&git, &root, &session(), &project.secrets).await.expect_err("refused");
+    let error = found.submit(&git, &root, &refs(), &project.secrets).await.expect_err("refused");
     let CarryError::Tree(TreeError::HoldsSecret { object, .. }) = &error else { panic!("{error}") };
     assert_eq!(object, "`a`");
     assert_eq!(project.refs("refs"), Vec::<String>::new());

@@ -14,7 +14,7 @@ use hookwright_pipeline::record::AGENT_COMMAND;
 use hookwright_pipeline::session_files::file_keys;
 use hookwright_pipeline::session_issues::page_keys;
 use hookwright_pipeline::stored_session::stored_status;
-use hookwright_pipeline::trees::{GitProgram, GitRemote, delete_trees};
+use hookwright_pipeline::trees::{GitProgram, GitRemote, TreeRefs, delete_trees};
 use hookwright_pipeline::work_keeper::tree_key;
 use hookwright_process::faults;
 use hookwright_store::{
@@ -140,10 +140,11 @@ fn remove_transcript(session: &KnownSession) -> Result<(), Failure> {
 fn remove_trees(session: &KnownSession) -> Result<(), Failure> {
     let Some(work) = &session.record.carried else { return Ok(()) };
     let name: SessionName = session.name().parse().map_err(SessionFailure::Name)?;
+    let refs = TreeRefs::new(name, &session.record.id);
     let environment: Vec<_> = std::env::vars_os().collect();
     let removed = runtime()?.block_on(async {
         let git = GitProgram::find(&environment)?;
-        delete_trees(&git, &GitRemote::new(&work.remote), &name).await
+        delete_trees(&git, &GitRemote::new(&work.remote), &refs).await
     });
     let name = session.name().to_owned();
     removed.map_err(|cause| SessionFailure::TreesStay { name, cause })?;
