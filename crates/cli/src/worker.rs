@@ -17,7 +17,7 @@ mod news;
 mod running_session;
 mod session_process;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +60,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// A worker that gave a sign of life at most so long ago is not looked at any closer.
 const RECENTLY: Duration = Duration::from_secs(60);
 
+/// Living workers that one search looks at, for each project.
+const LIVING_LOOKED_AT_MAX: usize = 32;
+
 /// How long a session process may take to end after it was asked, before it is killed.
 const END_MAX: Duration = Duration::from_secs(40);
 
@@ -92,6 +95,8 @@ struct Worker {
     /// The process for the next session.
     spare: Option<SessionProcess>,
     running: BTreeMap<u64, RunningSession>,
+    /// Sessions whose processes have ended, and that the store does not know yet to be over here.
+    ended: VecDeque<EndedSession>,
     /// Waits for the ends of processes, each with its number.
     ends: JoinSet<(u64, EndOfProcess)>,
     last_number: u64,
@@ -102,8 +107,18 @@ struct Worker {
     /// The store's number of changes when nothing was left to claim.
     seen: Option<u64>,
     is_ending: bool,
+    /// The worker that was looked at last whether it has ended, for each project.
+    looked_at: BTreeMap<String, String>,
     /// Others have declared it dead: it has lost its sessions.
     is_dead: bool,
+}
+
+/// A session whose process has ended.
+struct EndedSession {
+    key: RecordKey,
+    fence: Fence,
+    why: Return,
+    end: EndOfProcess,
 }
 
 /// A session whose process runs.
@@ -155,6 +170,8 @@ impl Worker {
             news,
             spare: None,
             running: BTreeMap::new(),
+            ended: VecDeque::new(),
+            looked_at: BTreeMap::new(),
             ends: JoinSet::new(),
             last_number: 0,
             next_project: 0,
@@ -185,7 +202,7 @@ impl Worker {
             tokio::select! {
                 Some(ended) = self.ends.join_next() => {
                     let (number, end) = ended.expect("waiting for a process does not panic");
-                    self.session_ended(number, end, screen).await?;
+                    self.session_ended(number, end).await;
                     self.seen = None;
                 }
                 () = asked.notified(), if !self.is_ending => {
@@ -198,6 +215,7 @@ impl Worker {
                 }
                 _ = look.tick(), if !self.is_ending => {}
             }
+            self.give_back_ended(screen).await?;
             if self.is_ending || self.is_dead {
                 if self.running.is_empty() {
                     return Ok(());
@@ -346,26 +364,28 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives a session back that has not ended with its process.
-    async fn session_ended(
-        &mut self,
-        number: u64,
-        end: EndOfProcess,
-        screen: &Screen,
-    ) -> Result<(), Failure> {
-        let Some(session) = self.running.remove(&number) else { return Ok(()) };
-        let RunningSession { key, fence, is_given_back, .. } = session;
+    /// Ends what is left of a session's process.
+    async fn session_ended(&mut self, number: u64, end: EndOfProcess) {
+        let Some(session) = self.running.remove(&number) else { return };
+        let RunningSession { key, fence, process, is_given_back } = session;
         self.heart.let_go(&fence);
         // A process that was killed leaves its agents.
         end_run(&running_session::marker(self.heart.id(), fence.token), Duration::ZERO).await;
+        let was_ordered = process.orders().current().order >= Order::End;
         let why = match (is_given_back, end.refusal()) {
             (true, _) => Return::GivenBack,
             (false, Some(reason)) => Return::Refused { reason },
+            (false, None) if end.was_interrupted() && !was_ordered => Return::Stopped,
             (false, None) => Return::Lost,
         };
-        let (asked, its, cause) = (key.clone(), fence, why.clone());
-        let returned = loop {
-            let (key, fence, why) = (asked.clone(), its.clone(), cause.clone());
+        self.ended.push_back(EndedSession { key, fence, why, end });
+    }
+
+    /// Gives sessions back that have not ended with their processes. While the store is unreachable
+    /// they wait; if this worker ends meanwhile, others find them.
+    async fn give_back_ended(&mut self, screen: &Screen) -> Result<(), Failure> {
+        while let Some(EndedSession { key, fence, why, .. }) = self.ended.front() {
+            let (key, fence, why) = (key.clone(), fence.clone(), why.clone());
             let returned = self
                 .ask(screen, move |store| {
                     let returned = submission::give_back(store, &key, &fence, iso(now_ms()), why)?;
@@ -373,46 +393,84 @@ impl Worker {
                     Ok((returned, record.map(|record| record.status)))
                 })
                 .await?;
-            match returned {
-                Some(returned) => break returned,
-                // If this worker ends now, others find its sessions.
-                None if self.is_ending || self.is_dead => return Ok(()),
-                None => tokio::time::sleep(LOOK_PAUSE).await,
+            let Some((returned, status)) = returned else {
+                if self.is_ending || self.is_dead {
+                    self.ended.clear();
+                }
+                return Ok(());
+            };
+            let Some(EndedSession { key, why, end, .. }) = self.ended.pop_front() else { break };
+            if why != Return::GivenBack && returned == Returned::Queued {
+                self.left_to_others.push((key.clone(), Instant::now() + RETRY_AFTER));
             }
-        };
-        let (returned, status) = returned;
-        if why != Return::GivenBack && returned == Returned::Queued {
-            self.left_to_others.push((key.clone(), Instant::now() + RETRY_AFTER));
+            self.news.ended(&key, &returned, &why, status.as_deref(), &end, screen)?;
         }
-        self.news.ended(&key, &returned, &why, status.as_deref(), &end, screen)
+        Ok(())
     }
 
-    /// Queues the sessions of workers that have ended.
+    /// Queues the sessions of workers that have ended, and those that this worker was given without
+    /// hearing of it.
     async fn recover(&mut self, screen: &Screen) -> Result<(), Failure> {
         let (setup, own) = (Arc::clone(&self.setup), self.heart.id().to_string());
+        let running = self.running.values().map(|session| &session.key);
+        let running = running.chain(self.ended.iter().map(|ended| &ended.key));
+        let running: Vec<RecordKey> = running.cloned().collect();
+        let mut looked_at = self.looked_at.clone();
         let recovered = self
             .ask(screen, move |store| {
                 let mut all = Vec::new();
                 for project in &setup.projects {
-                    for worker in submission::holders(store, &project.key)? {
-                        if worker == own || lives(&*setup.workers, &worker)? {
-                            continue;
-                        }
+                    let key = &project.key;
+                    let last = looked_at.entry(key.clone()).or_insert_with(|| own.clone());
+                    let runs = |key: &RecordKey| running.contains(key);
+                    for worker in ended_holders(store, &*setup.workers, key, &own, last)? {
                         let now = || iso(now_ms());
-                        let some = submission::recover(store, &project.key, &worker, &now)?;
+                        let some = submission::recover(store, key, &worker, &runs, &now)?;
                         let key = |name| RecordKey { project: project.key.clone(), name };
                         all.extend(some.into_iter().map(|(name, returned)| (key(name), returned)));
                     }
                 }
-                Ok(all)
+                Ok((all, looked_at))
             })
             .await?;
-        for (key, returned) in recovered.into_iter().flatten() {
+        let Some((recovered, looked_at)) = recovered else { return Ok(()) };
+        self.looked_at = looked_at;
+        for (key, returned) in recovered {
             self.news.recovered(&key, &returned, screen)?;
             self.seen = None;
         }
         Ok(())
     }
+}
+
+/// Workers with sessions of a project that may have ended, and this one. Of those that live, only
+/// some are looked at, behind `last`: each worker looks, and there may be thousands.
+fn ended_holders(
+    store: &dyn Store,
+    workers: &dyn Workers,
+    project: &str,
+    own: &str,
+    last: &mut String,
+) -> Result<Vec<String>, StoreError> {
+    let first = last.clone();
+    let (mut ended, mut living, mut is_behind_first) = (Vec::new(), 0, true);
+    while living < LIVING_LOOKED_AT_MAX {
+        let next = submission::holder_behind(store, project, last)?;
+        let Some(worker) = next.filter(|worker| is_behind_first || *worker <= first) else {
+            last.clear();
+            if !is_behind_first || first.is_empty() {
+                break;
+            }
+            is_behind_first = false;
+            continue;
+        };
+        last.clone_from(&worker);
+        match worker != own && lives(workers, &worker)? {
+            true => living += 1,
+            false => ended.push(worker),
+        }
+    }
+    Ok(ended)
 }
 
 /// Whether a worker has given a sign of life lately: then nothing is looked at any closer. Whether its

@@ -13,8 +13,8 @@ use hookwright_engine::Secrets;
 use hookwright_engine::ports::Clock;
 use hookwright_events::{RunEvent, RunEventKind, SessionEvent, SessionStatus};
 use hookwright_store::{
-    Append, ClaimLane, ClaimLease, ClaimRequest, Commit, Durability, Expected, Fence, JournalKey,
-    Kind, LaneKey, Put, Queued, Record, RecordKey, Store, StoreError,
+    Append, ClaimLane, ClaimLease, ClaimRequest, Commit, Durability, Expected, Fence, Held,
+    JournalKey, Kind, LaneKey, Put, Queued, Record, RecordKey, Store, StoreError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,6 +76,8 @@ pub enum Return {
     GivenBack,
     /// The worker, or the process that ran the session, ended without giving it back.
     Lost,
+    /// A person has ended the process that ran the session.
+    Stopped,
     /// The session cannot run on this machine.
     Refused {
         /// Why.
@@ -93,6 +95,8 @@ pub enum Returned {
         /// Why.
         reason: String,
     },
+    /// A person has ended it, and can resume it.
+    Stopped,
     /// It had ended, or another process has it.
     Untouched,
 }
@@ -220,7 +224,7 @@ fn try_give_back(
     let host = host.map(|holder| holder.machine.host);
     let (returned, happened) = returned(&mut record, why, host.as_deref().unwrap_or("?"));
     let event = event(&key.name, now, happened);
-    if let Returned::Paused { .. } = returned {
+    if matches!(returned, Returned::Paused { .. } | Returned::Stopped) {
         record.see(&event);
     }
     let journal = journal_of(&record);
@@ -246,15 +250,19 @@ fn returned(record: &mut SessionRecord, why: Return, host: &str) -> (Returned, S
     (submission.worker, submission.iterations) = (None, iterations);
     submission.losses = match why {
         _ if has_progressed => 0,
-        Return::GivenBack => submission.losses,
+        Return::GivenBack | Return::Stopped => submission.losses,
         Return::Lost | Return::Refused { .. } => submission.losses + 1,
     };
+    if why == Return::Stopped {
+        let (status, reason) = (SessionStatus::Interrupted, "stopped at once".to_owned());
+        return (Returned::Stopped, SessionEvent::SessionEnded { status, reason });
+    }
     if submission.losses >= LOSSES_MAX {
         let reason = match &why {
             Return::Refused { reason } => {
                 format!("{LOSSES_MAX} workers in a row could not run it; on {host}: {reason}")
             }
-            Return::GivenBack | Return::Lost => format!(
+            Return::GivenBack | Return::Lost | Return::Stopped => format!(
                 "{LOSSES_MAX} workers in a row were lost while they ran it, before a turn ended"
             ),
         };
@@ -265,7 +273,9 @@ fn returned(record: &mut SessionRecord, why: Return, host: &str) -> (Returned, S
     record.status = SessionStatus::Queued;
     let note = match why {
         Return::GivenBack => format!("the worker on {host} gave the session back"),
-        Return::Lost => format!("the worker on {host} was lost; the session waits for another one"),
+        Return::Lost | Return::Stopped => {
+            format!("the worker on {host} was lost; the session waits for another one")
+        }
         Return::Refused { reason } => {
             format!("the worker on {host} cannot run the session: {reason}")
         }
@@ -281,35 +291,46 @@ pub fn held(store: &dyn Store, project: &str, worker: &str) -> Result<Vec<Record
     Ok(page.into_iter().map(|(_, record)| record).collect())
 }
 
-/// The workers that have sessions of this project, dead or alive.
-pub fn holders(store: &dyn Store, project: &str) -> Result<Vec<String>, StoreError> {
-    let (mut workers, mut behind) = (Vec::new(), HELD.to_owned());
-    loop {
-        let after = LaneKey { kind: Kind::Session, project, lane: &behind };
-        let Some(lane) = store.next_lane(after)? else { return Ok(workers) };
-        let Some(worker) = lane.strip_prefix(HELD) else { return Ok(workers) };
-        workers.push(worker.to_owned());
-        behind = lane;
-    }
+/// The next worker, in the order of ids, that has sessions of this project, dead or alive.
+pub fn holder_behind(
+    store: &dyn Store,
+    project: &str,
+    worker: &str,
+) -> Result<Option<String>, StoreError> {
+    let lane = held_by(worker);
+    let next = store.next_lane(LaneKey { kind: Kind::Session, project, lane: &lane })?;
+    Ok(next.and_then(|lane| lane.strip_prefix(HELD).map(str::to_owned)))
 }
 
-/// Queues the sessions of a worker whose process does not run any more. Returns those that were
-/// moved.
+/// Queues the sessions of a worker that no process runs any more. `runs` says which ones a process
+/// of this worker runs. Returns those that were moved.
 pub fn recover(
     store: &dyn Store,
     project: &str,
     worker: &str,
+    runs: &dyn Fn(&RecordKey) -> bool,
     now: &dyn Fn() -> String,
 ) -> Result<Vec<(String, Returned)>, StoreError> {
+    let own = store.workers().and_then(|workers| workers.own_id());
+    let is_own = own.is_some_and(|own| own.to_string() == worker);
     let mut recovered = Vec::new();
     for record in held(store, project, worker)? {
+        if runs(&record.key) {
+            continue;
+        }
         let lease = lease::name_of(project, &record.key.name);
         let fence = match lease::take(store, &lease) {
             Ok(fence) => fence,
+            // This worker has taken it, by a call whose answer was lost.
+            Err(LeaseError::Runs { holder }) if own.is_some() && holder.worker == own => {
+                let Some(Held { token, .. }) = store.holder(&lease)? else { continue };
+                Fence { lease, token }
+            }
             Err(LeaseError::Runs { .. }) => continue,
             Err(LeaseError::Store(error)) => return Err(error),
         };
-        let returned = give_back(store, &record.key, &fence, now(), Return::Lost)?;
+        let why = if is_own { Return::GivenBack } else { Return::Lost };
+        let returned = give_back(store, &record.key, &fence, now(), why)?;
         recovered.push((record.key.name, returned));
     }
     Ok(recovered)

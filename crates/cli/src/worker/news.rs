@@ -107,7 +107,7 @@ impl News {
             (Returned::Queued, Return::GivenBack) => {
                 self.of_session(key, "given_back", "given back", json!({}), screen)
             }
-            (Returned::Queued, Return::Lost) => {
+            (Returned::Queued, Return::Lost | Return::Stopped) => {
                 let how = end.in_words();
                 let text = format!("its process ended ({how}); it waits for a worker again");
                 self.of_session(key, "lost", &text, json!({ "reason": how }), screen)
@@ -117,7 +117,7 @@ impl News {
                 self.of_session(key, "refused", &text, json!({ "reason": reason }), screen)
             }
             (Returned::Paused { reason }, _) => self.paused(key, reason, screen),
-            (Returned::Untouched, _) => {
+            (Returned::Untouched | Returned::Stopped, _) => {
                 let words = match status.and_then(SessionStatus::parse) {
                     // Another worker has it.
                     Some(SessionStatus::Active | SessionStatus::Queued) => "lost to another worker",
@@ -147,7 +147,7 @@ impl News {
                 self.of_session(key, "recovered", text, json!({}), screen)
             }
             Returned::Paused { reason } => self.paused(key, reason, screen),
-            Returned::Untouched => Ok(()),
+            Returned::Untouched | Returned::Stopped => Ok(()),
         }
     }
 

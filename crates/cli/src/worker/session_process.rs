@@ -3,15 +3,16 @@
 //! closes, and the process kills its agents and ends.
 
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::orders::{GivenOrder, Message, Order, Orders};
 use hookwright_store::WorkerId;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Failure, WorkerFailure};
@@ -129,10 +130,7 @@ impl SessionProcess {
             .map_err(failed)?;
         let (pid, input) = (child.id(), Arc::new(Mutex::new(child.stdin.take())));
         let told = Arc::clone(&input);
-        let orders = Orders::telling(move |message| {
-            let line = serde_json::to_string(&MessageLine::new(message));
-            write_line(&told, &line.unwrap_or_default());
-        });
+        let orders = Orders::telling(move |message| tell(&told, message));
         Ok(Self { pid, input, orders, child: Some(child) })
     }
 
@@ -157,7 +155,13 @@ impl SessionProcess {
 
     /// Gives it its session.
     pub(super) fn assign(&self, assignment: &Assignment) {
-        write_line(&self.input, &serde_json::to_string(assignment).unwrap_or_default());
+        let line = format!("{}\n", serde_json::to_string(assignment).unwrap_or_default());
+        if let Some(input) = &mut *lock(&self.input) {
+            // A process that has ended reads nothing; its end is seen elsewhere.
+            let _ = input.write_all(line.as_bytes());
+            // Later messages never wait: who sends them keeps the worker alive.
+            let _ = rustix::fs::fcntl_setfl(&*input, OFlags::NONBLOCK);
+        }
     }
 
     /// The orders for its session, which are passed on to it.
@@ -167,7 +171,7 @@ impl SessionProcess {
 
     /// Lets it kill its agents and end.
     pub(super) fn kill(&self) {
-        *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.input) = None;
     }
 
     /// Waits for its end, on this thread. Can be called once.
@@ -193,11 +197,22 @@ impl Drop for SessionProcess {
     }
 }
 
-/// A process that has ended reads nothing; its end is reported elsewhere.
-fn write_line(input: &Input, line: &str) {
-    if let Some(input) = &mut *input.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = input.write_all(format!("{line}\n").as_bytes());
+/// Passes a message on. A process that stands still does not read, and its pipe may be full: then it
+/// has to end, unless the message only wakes it, which many earlier ones do as well.
+fn tell(input: &Input, message: &Message) {
+    let line = serde_json::to_string(&MessageLine::new(message)).unwrap_or_default();
+    let mut input = lock(input);
+    let told = input.as_mut().map(|input| input.write_all(format!("{line}\n").as_bytes()));
+    let is_full = told.is_some_and(|told| {
+        told.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    if is_full && *message != Message::Wake {
+        *input = None;
     }
+}
+
+fn lock(input: &Input) -> MutexGuard<'_, Option<ChildStdin>> {
+    input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The end of what a process says, as text, once it says no more.
@@ -228,11 +243,43 @@ impl EndOfProcess {
         Some(one_line(error.unwrap_or("its process failed"), REASON_CHARS_MAX))
     }
 
+    /// Whether a person has ended it with signals, before it could record that the session ended.
+    pub(super) fn was_interrupted(&self) -> bool {
+        let terminated = Some(rustix::process::Signal::TERM.as_raw());
+        self.status.is_some_and(|status| {
+            status.code() == Some(i32::from(exit_code::INTERRUPTED))
+                || status.signal() == terminated
+        })
+    }
+
     /// How it ended, in words: "exit code 1".
     pub(super) fn in_words(&self) -> String {
         match self.status {
             Some(status) => status.to_string(),
             None => "unknown".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_does_not_read_makes_no_message_wait() {
+        let mut child =
+            Command::new("sleep").arg("1000").stdin(Stdio::piped()).spawn().expect("it starts");
+        let stdin = child.stdin.take().expect("a pipe");
+        rustix::fs::fcntl_setfl(&stdin, OFlags::NONBLOCK).expect("set");
+        let input: Input = Arc::new(Mutex::new(Some(stdin)));
+        // More than any pipe holds.
+        for _ in 0..1_000_000 {
+            tell(&input, &Message::Wake);
+        }
+        assert!(lock(&input).is_some());
+        tell(&input, &Message::Stop { times: 1 });
+        assert!(lock(&input).is_none(), "its input is closed, so that it ends");
+        child.kill().expect("killed");
+        child.wait().expect("it has ended");
     }
 }

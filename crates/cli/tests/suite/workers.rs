@@ -1,5 +1,6 @@
 //! Workers: real processes with different homes, a real database, one checkout.
 
+mod attacked;
 mod carried;
 
 use std::path::PathBuf;

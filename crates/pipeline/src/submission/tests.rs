@@ -106,7 +106,7 @@ fn the_oldest_session_whose_needs_are_offered_is_taken_with_its_lease() {
     let names = held(&store, "/p", "w").expect("read");
     let names: Vec<_> = names.into_iter().map(|record| record.key.name).collect();
     assert_eq!(names, ["a", "b", "c"]);
-    assert_eq!(holders(&store, "/p").expect("read"), ["w"]);
+    assert_eq!(holder_behind(&store, "/p", "").expect("read").as_deref(), Some("w"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_session_that_is_given_back_waits_again_without_a_lease() {
     let (status, record) = stored(&store, "s");
     assert_eq!((status.as_str(), record.submission.expect("submitted").losses), ("queued", 0));
     assert_eq!(store.holder("session//p/s").expect("read"), None);
-    assert_eq!(holders(&store, "/p").expect("read"), Vec::<String>::new());
+    assert_eq!(holder_behind(&store, "/p", "").expect("read"), None);
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn only_sessions_of_a_worker_that_has_ended_are_recovered() {
     submit(&store, "s", Needs::default());
     let now = || NOW.to_owned();
     let claimed = claim(&store, "/p", "w", &[]).expect("asked").expect("it is ready");
-    assert_eq!(recover(&store, "/p", "w", &now).expect("looked"), []);
+    assert_eq!(recover(&store, "/p", "w", &|_| false, &now).expect("looked"), []);
     // The same lease of a process that has ended.
     let mut child = std::process::Command::new("true").spawn().expect("it starts");
     let dead = lease::LeaseOwner { pid: child.id(), ..lease::LeaseOwner::this() };
     child.wait().expect("it ends");
     let dead = serde_json::to_string(&dead).expect("plain data");
     store.acquire("session//p/s", &dead, Some(claimed.fence.token)).expect("asked");
-    let recovered = recover(&store, "/p", "w", &now).expect("looked");
+    let recovered = recover(&store, "/p", "w", &|_| false, &now).expect("looked");
     assert_eq!(recovered, [("s".to_owned(), Returned::Queued)]);
     assert!(claim(&store, "/p", "v", &[]).expect("asked").is_some());
 }

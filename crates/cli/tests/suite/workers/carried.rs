@@ -20,7 +20,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
 }
 
 /// A project in git, whose agent writes into its work tree and waits in its second turn.
-fn project() -> Sandbox {
+pub(super) fn git_project() -> Sandbox {
     let sandbox = shared(Sandbox::new());
     let root = sandbox.path("").canonicalize().unwrap();
     let agent = format!(
@@ -46,9 +46,15 @@ fn remote(sandbox: &Sandbox) -> std::path::PathBuf {
     sandbox.path("..").canonicalize().unwrap().join("remote.git")
 }
 
+/// The ref of a session's submitted commit.
+fn submitted(sandbox: &Sandbox, session: &str) -> String {
+    let pattern = format!("refs/hookwright/{session}/*/0/0");
+    git(&remote(sandbox), &["for-each-ref", "--format=%(refname)", &pattern])
+}
+
 #[test]
 fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch() {
-    let sandbox = project();
+    let sandbox = git_project();
     let agent = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json"]);
     submit(&sandbox, &["--session", "s"]);
@@ -64,8 +70,7 @@ fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch
     let log = git(&remote(&sandbox), &["show", "hookwright/s:log"]);
     assert_eq!(log, "1 1\n2 2\n3 1");
     assert!(!is_there(&sandbox, "log"), "the checkout is left alone");
-    let refs = git(&remote(&sandbox), &["for-each-ref", "--format=%(refname)", "refs/hookwright"]);
-    assert!(refs.contains("refs/hookwright/s/0/0"), "{refs}");
+    assert_ne!(submitted(&sandbox, "s"), "");
     let trees = || std::fs::read_dir(sandbox.path(".hookwright/work/trees")).unwrap().count();
     until("the work tree is removed", || trees() == 0);
     let pruned = sandbox.run(&["sessions", "prune", "--keep", "0", "--yes"]);
@@ -76,7 +81,7 @@ fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch
 
 #[test]
 fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
-    let sandbox = project();
+    let sandbox = git_project();
     let (root, outside) = (sandbox.path(""), sandbox.path("..").canonicalize().unwrap());
     let folder = outside.join("trees of all");
     let settings = format!(
@@ -106,7 +111,7 @@ fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
 
 #[test]
 fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
-    let sandbox = project();
+    let sandbox = git_project();
     let blocked = sandbox.path("../a file");
     std::fs::write(&blocked, "").unwrap();
     let folder = blocked.join("below");
@@ -125,7 +130,7 @@ fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
 
 #[test]
 fn a_project_that_cannot_be_sent_is_refused_with_the_reason() {
-    let sandbox = project();
+    let sandbox = git_project();
     let root = sandbox.path("");
     let refused = |heading: &str, help: &str| {
         let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers"]);
@@ -146,11 +151,12 @@ fn a_project_that_cannot_be_sent_is_refused_with_the_reason() {
 
 #[test]
 fn uncommitted_changes_are_not_submitted_which_is_said() {
-    let sandbox = project();
+    let sandbox = git_project();
     write(&sandbox, "draft", "x");
     let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers", "--session", "s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("1 file with uncommitted changes"), "{ran:?}");
-    let listed = git(&remote(&sandbox), &["ls-tree", "--name-only", "refs/hookwright/s/0/0"]);
+    let submitted = submitted(&sandbox, "s");
+    let listed = git(&remote(&sandbox), &["ls-tree", "--name-only", &submitted]);
     assert_eq!(listed, ".gitignore\nloop.yaml");
 }
