@@ -91,10 +91,15 @@ impl SessionFiles {
             let has_room = path.len() <= SESSION_FILE_PATH_BYTES_MAX
                 && changes.puts.len() < SESSION_FILES_PER_COMMIT_MAX
                 && bytes < SESSION_FILES_BYTES_AT_ONCE;
-            let read = match has_room {
-                true => self.folder.read_file(&path, SESSION_FILE_BYTES_MAX)?,
-                false => None,
-            };
+            if !has_room {
+                left_out += 1;
+                // Stored by a later commit. Until then, what is in the store of it stays.
+                if let Some(stored) = self.stored.get(&path) {
+                    changes.seen.insert(path, *stored);
+                }
+                continue;
+            }
+            let read = self.folder.read_file(&path, SESSION_FILE_BYTES_MAX)?;
             let Some(value) = read.and_then(|bytes| value(bytes, secrets)) else {
                 left_out += 1;
                 continue;
@@ -277,6 +282,24 @@ mod tests {
         assert_eq!(keep(&mut two, &store, &secrets), [""; 0]);
         fs::remove_file(there.path().join(".hookwright/sessions/calm-fox/bytes")).unwrap();
         assert_eq!(keep(&mut two, &store, &secrets), ["-bytes"]);
+    }
+
+    #[test]
+    fn what_one_commit_has_no_room_for_stays_in_the_store_until_a_later_one() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = SqliteStore::in_memory().expect("a store");
+        let secrets = Secrets::default();
+        let mut one = files(here.path());
+        write(here.path(), "z", b"old");
+        keep(&mut one, &store, &secrets);
+        for number in 0..SESSION_FILES_PER_COMMIT_MAX {
+            write(here.path(), &format!("many/{number}"), b"1");
+        }
+        write(here.path(), "z", b"newer");
+        assert_eq!(keep(&mut one, &store, &secrets).len(), SESSION_FILES_PER_COMMIT_MAX);
+        files(there.path()).restore(&store).expect("restored");
+        assert_eq!(read(there.path(), "z").as_deref(), Some(&b"old"[..]));
+        assert_eq!(keep(&mut one, &store, &secrets), ["z"]);
     }
 
     #[test]
