@@ -14,6 +14,13 @@ use super::{TreeError, TreeId, secrets_in_objects};
 
 const LOOKING: &str = "read the repository";
 
+/// What access tokens of known servers begin with.
+const TOKEN_PREFIXES: &[&str] =
+    &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "ATATT", "ATBB"];
+
+/// Letters and digits that are no name of a person any more.
+const TOKEN_CHARS_MIN: usize = 32;
+
 /// What a worker needs to make the work tree of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedWork {
@@ -70,8 +77,8 @@ pub enum CarryError {
         /// Their names.
         names: Vec<String>,
     },
-    /// The address contains a password, which would be stored with the session.
-    #[error("the address of the git remote `{name}` contains a password")]
+    /// The address contains a password or token, which would be stored with the session.
+    #[error("the address of the git remote `{name}` contains a password or token")]
     PasswordInAddress {
         /// The remote's name.
         name: String,
@@ -219,10 +226,18 @@ fn check_address(name: &str, address: &str) -> Result<(), CarryError> {
     };
     let authority = rest.split('/').next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
-    match user.contains(':') {
+    match user.contains(':') || is_token(user) {
         true => Err(CarryError::PasswordInAddress { name: name.to_owned() }),
         false => Ok(()),
     }
+}
+
+/// Whether a user's name is an access token, which some servers take in its place.
+fn is_token(user: &str) -> bool {
+    let is_random = user.len() >= TOKEN_CHARS_MIN
+        && user.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && user.bytes().any(|byte| byte.is_ascii_digit());
+    is_random || TOKEN_PREFIXES.iter().any(|prefix| user.starts_with(prefix))
 }
 
 fn is_empty(path: &Path) -> bool {
@@ -247,7 +262,13 @@ mod tests {
         ] {
             assert_eq!(check_address(&name, address), Ok(()), "{address}");
         }
-        for address in ["https://ann:hunter22@example.org/shop.git", "http://:x@h/"] {
+        let random = "https://0123456789abcdef0123456789abcdef01234567@example.org/shop.git";
+        for address in [
+            "https://ann:hunter22@example.org/shop.git",
+            "http://:x@h/",
+            "https://ghp_abc@example.org/shop.git",
+            random,
+        ] {
             let expected = Err(CarryError::PasswordInAddress { name: name.clone() });
             assert_eq!(check_address(&name, address), expected, "{address}");
         }
