@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use hookwright_engine::Secrets;
-use hookwright_pipeline::trees::{GitTrees, TreeRefs, Trees, WorkPlace};
+use hookwright_pipeline::trees::{GitTrees, TreeRefs, WorkPlace};
 
 use super::{Machine, Project, write};
 
