@@ -46,21 +46,36 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Bytes that the loud tool prints.
 const LOUD_BYTES: usize = 100_000_000;
 
+/// A part of the benchmark, which takes so many rounds.
+type Part = fn(&Place, usize);
+
+/// The parts by their names, each with its rounds.
+const PARTS: [(&str, Part, usize); 9] = [
+    ("no-hooks", |place, rounds| native_hooks(place, 0, rounds), 400),
+    ("one-hook", |place, rounds| native_hooks(place, 1, rounds), 300),
+    ("twenty-hooks", |place, rounds| native_hooks(place, 20, rounds), 60),
+    ("claude", twenty_of_claude, 100),
+    ("loop", in_a_pipeline, 300),
+    ("mcp", call_of_a_server, 400),
+    ("start", start_to_first_request, 100),
+    ("subagents", subagents_at_once, 30),
+    ("memory", |place, _| memory_of_a_loud_tool(place), 1),
+];
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` only checks that the benchmark runs.
-    let is_test = std::env::args().any(|arg| arg == "--test");
-    let rounds = |number| if is_test { 3 } else { number };
+    let is_test = arguments.iter().any(|argument| argument == "--test");
+    // `cargo bench --bench agent -- one-hook loop` measures these parts alone.
+    let named: Vec<&String> =
+        arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let home = tempfile::tempdir().unwrap();
     let place = Place::new(home.path());
-    for (hooks, number) in [(0, 400), (1, 300), (20, 60)] {
-        native_hooks(&place, hooks, rounds(number));
+    for (name, part, rounds) in PARTS {
+        if named.is_empty() || named.iter().any(|wanted| *wanted == name) {
+            part(&place, if is_test { 3 } else { rounds });
+        }
     }
-    twenty_of_claude(&place, rounds(100));
-    in_a_pipeline(&place, rounds(300));
-    call_of_a_server(&place, rounds(400));
-    start_to_first_request(&place, rounds(100));
-    subagents_at_once(&place, rounds(30));
-    memory_of_a_loud_tool(&place);
 }
 
 /// A tool call with native hooks before it, one after the other, beside the same commands started bare.
