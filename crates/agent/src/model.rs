@@ -64,7 +64,7 @@ pub struct ModelRequest<'a> {
     /// The conversation. The last message is the user's.
     pub messages: &'a [Message],
     /// The tools that the model can call. They never change within a session either.
-    pub tools: &'a [ToolSpec],
+    pub tools: &'a [&'a ToolSpec],
     /// As many tokens as the answer may have.
     pub max_tokens: u32,
 }

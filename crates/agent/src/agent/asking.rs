@@ -158,8 +158,7 @@ impl AgentLife {
         summarised: Option<&[Message]>,
     ) -> Result<Result<ModelAnswer, ModelError>, AgentStatus> {
         let model = std::sync::Arc::clone(&self.agent.model);
-        let tools: Vec<ToolSpec> =
-            self.agent.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let tools: Vec<&ToolSpec> = self.agent.tools.iter().map(|tool| tool.spec()).collect();
         let request = ModelRequest {
             system: &self.agent.system,
             messages: summarised.unwrap_or(self.conversation.messages()),

@@ -204,9 +204,12 @@ impl AgentLife {
 
     /// Tokens of the next request, about.
     fn context_tokens(&self) -> u64 {
-        let specs = self.agent.tools.iter().map(|tool| tool.spec());
-        let tools = specs.map(|spec| spec.description.len() + spec.input_schema.to_string().len());
-        let around = self.agent.system.len() + tools.sum::<usize>();
+        let around = || {
+            let specs = self.agent.tools.iter().map(|tool| tool.spec());
+            let tools =
+                specs.map(|spec| spec.description.len() + spec.input_schema.to_string().len());
+            self.agent.system.len() + tools.sum::<usize>()
+        };
         self.compactions.size.tokens(self.conversation.messages(), around)
     }
 

@@ -21,10 +21,11 @@ impl ContextSize {
         Self { reported: usage.total(), covered }
     }
 
-    /// Tokens of the next request, about. `around` is what is sent beside the messages.
-    pub(super) fn tokens(self, messages: &[Message], around: usize) -> u64 {
+    /// Tokens of the next request, about. `around` counts the bytes that are sent beside the messages;
+    /// it is asked only if there is no report, which covers them.
+    pub(super) fn tokens(self, messages: &[Message], around: impl FnOnce() -> usize) -> u64 {
         match self.reported {
-            0 => to_tokens(around + bytes(messages)),
+            0 => to_tokens(around() + bytes(messages)),
             reported => {
                 let new = messages.get(self.covered..).unwrap_or_default();
                 reported + to_tokens(bytes(new))
@@ -59,10 +60,10 @@ mod tests {
             cache_read_input_tokens: 3000,
             ..Usage::default()
         };
-        let size = ContextSize::reported(usage, 2).tokens(&messages, 9000);
+        let size = ContextSize::reported(usage, 2).tokens(&messages, || 9000);
         assert!((4120..4160).contains(&size), "{size}");
         // Without a report everything is estimated.
-        let unknown = ContextSize::reported(Usage::default(), 2).tokens(&messages, 9000);
+        let unknown = ContextSize::reported(Usage::default(), 2).tokens(&messages, || 9000);
         assert!((14_000..14_100).contains(&unknown), "{unknown}");
     }
 }

@@ -54,6 +54,7 @@ pub(crate) async fn opened(
     messages: &[Message],
 ) -> Result<Box<dyn AnswerStream>, ModelError> {
     let tools = tools();
+    let tools: Vec<&ToolSpec> = tools.iter().collect();
     let request = ModelRequest { system: "Be brief.", messages, tools: &tools, max_tokens: 100 };
     model.send(&request).await
 }

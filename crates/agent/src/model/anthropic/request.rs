@@ -25,9 +25,9 @@ struct RequestWire<'a> {
     max_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Marked<&'a ToolSpec>>,
+    tools: Vec<MaybeMarked<&'a ToolSpec>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<[Marked<SystemWire<'a>>; 1]>,
+    system: Option<[MaybeMarked<SystemWire<'a>>; 1]>,
     messages: Vec<MessageWire<'a>>,
 }
 
@@ -40,16 +40,20 @@ struct SystemWire<'a> {
 #[derive(Serialize)]
 struct MessageWire<'a> {
     role: Role,
-    content: Vec<Marked<Cow<'a, Block>>>,
+    content: Vec<MaybeMarked<Cow<'a, Block>>>,
 }
 
-/// Something that may have a mark.
+/// Something that may have a mark. Only what has one is flattened: serde takes several times as long
+/// for that, and almost the whole conversation has none.
 #[derive(Serialize)]
-struct Marked<T> {
-    #[serde(flatten)]
-    inner: T,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheMark>,
+#[serde(untagged)]
+enum MaybeMarked<T> {
+    Unmarked(T),
+    Marked {
+        #[serde(flatten)]
+        inner: T,
+        cache_control: CacheMark,
+    },
 }
 
 #[derive(Serialize)]
@@ -57,10 +61,12 @@ struct CacheMark {
     r#type: &'static str,
 }
 
-impl<T> Marked<T> {
+impl<T> MaybeMarked<T> {
     fn new(inner: T, is_marked: bool) -> Self {
-        let cache_control = is_marked.then_some(CacheMark { r#type: "ephemeral" });
-        Self { inner, cache_control }
+        match is_marked {
+            true => Self::Marked { inner, cache_control: CacheMark { r#type: "ephemeral" } },
+            false => Self::Unmarked(inner),
+        }
     }
 }
 
@@ -74,8 +80,8 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Result<Vec<u8>, M
         model,
         max_tokens: request.max_tokens,
         stream: true,
-        tools: tools.map(|(index, tool)| Marked::new(tool, is_last(index))).collect(),
-        system: has_system.then(|| [Marked::new(system, true)]),
+        tools: tools.map(|(index, tool)| MaybeMarked::new(*tool, is_last(index))).collect(),
+        system: has_system.then(|| [MaybeMarked::new(system, true)]),
         messages: messages(request.messages),
     };
     serde_json::to_vec(&wire)
@@ -95,7 +101,7 @@ fn messages(messages: &[Message]) -> Vec<MessageWire<'_>> {
             false => None,
         };
         let blocks = blocks.into_iter().enumerate();
-        let content = blocks.map(|(place, block)| Marked::new(block, mark == Some(place)));
+        let content = blocks.map(|(place, block)| MaybeMarked::new(block, mark == Some(place)));
         MessageWire { role: message.role, content: content.collect() }
     });
     wire.collect()
@@ -165,7 +171,8 @@ mod tests {
     use super::*;
 
     fn written(messages: &[Message], system: &str, tools: &[ToolSpec]) -> Value {
-        let request = ModelRequest { system, messages, tools, max_tokens: 100 };
+        let tools: Vec<&ToolSpec> = tools.iter().collect();
+        let request = ModelRequest { system, messages, tools: &tools, max_tokens: 100 };
         serde_json::from_slice(&body("m", &request).expect("a body")).expect("JSON")
     }
 

@@ -112,7 +112,7 @@ pub(super) fn body(
         stream_options: sent.asks_usage.then_some(StreamOptionsWire { include_usage: true }),
         max_tokens: limit(TokenLimit::MaxTokens),
         max_completion_tokens: limit(TokenLimit::MaxCompletionTokens),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|spec| tool(spec)).collect(),
         messages,
     };
     serde_json::to_vec(&wire)
@@ -188,7 +188,8 @@ mod tests {
         SentFields { asks_usage: true, token_limit: Some(TokenLimit::MaxTokens) };
 
     fn written(messages: &[Message], system: &str, tools: &[ToolSpec], sent: SentFields) -> Value {
-        let request = ModelRequest { system, messages, tools, max_tokens: 100 };
+        let tools: Vec<&ToolSpec> = tools.iter().collect();
+        let request = ModelRequest { system, messages, tools: &tools, max_tokens: 100 };
         serde_json::from_slice(&body("m", &request, sent).expect("a body")).expect("JSON")
     }
 
