@@ -136,7 +136,7 @@ impl AgentOutput {
             let status = if server.is_connected { "connected" } else { "failed" };
             json!({ "name": server.name, "status": status })
         });
-        shared.emit(json!({
+        let first = json!({
             "type": "system",
             "subtype": "init",
             "cwd": facts.cwd,
@@ -146,9 +146,10 @@ impl AgentOutput {
             "model": facts.model,
             "permissionMode": facts.permission_mode,
             "transcript_path": facts.transcript_path,
-        }));
+        });
+        shared.emit(|| first);
         for message in waiting.into_iter().flatten() {
-            shared.emit(message);
+            shared.emit(|| message);
         }
     }
 
@@ -164,7 +165,7 @@ impl AgentOutput {
             if let Some(call) = shared.calls_of_subagents.get(agent_id) {
                 message["parent_tool_use_id"] = call.as_str().into();
             }
-            shared.emit(message);
+            shared.emit(|| message);
         }
     }
 
@@ -184,7 +185,7 @@ impl AgentOutput {
             OutputFormat::Text => Screen.result(&format!("{}\n", visible(&end.text))),
             OutputFormat::Json => Screen.json_line(&record),
             OutputFormat::StreamJson => {
-                shared.emit(record);
+                shared.emit(|| record);
                 let lines = shared.lines.take();
                 drop(shared);
                 lines.map_or(Ok(()), StreamLines::finish)
@@ -194,8 +195,10 @@ impl AgentOutput {
 }
 
 impl OutputState {
-    fn emit(&mut self, mut message: Value) {
+    /// Prints a message. It is made only for a stream.
+    fn emit(&mut self, message: impl FnOnce() -> Value) {
         let Some(lines) = &mut self.lines else { return };
+        let mut message = message();
         if let Some(early) = &mut self.early {
             return early.push(message);
         }
@@ -264,9 +267,11 @@ impl OutputState {
     }
 
     fn emit_notice(&mut self, text: &str) {
-        self.emit(json!({
-            "type": "system", "subtype": "informational", "content": text, "level": "warning",
-        }));
+        self.emit(|| {
+            json!({
+                "type": "system", "subtype": "informational", "content": text, "level": "warning",
+            })
+        });
     }
 
     fn notice(&mut self, text: &str) {
@@ -282,11 +287,14 @@ impl OutputState {
 
 impl AgentOutput {
     /// Prints a message of this agent.
-    fn emit(&self, shared: &mut OutputState, mut message: Value) {
-        if let Some(subagent) = &self.subagent {
-            message["parent_tool_use_id"] = subagent.facts.call.as_str().into();
-        }
-        shared.emit(message);
+    fn emit(&self, shared: &mut OutputState, message: impl FnOnce() -> Value) {
+        shared.emit(|| {
+            let mut message = message();
+            if let Some(subagent) = &self.subagent {
+                message["parent_tool_use_id"] = subagent.facts.call.as_str().into();
+            }
+            message
+        });
     }
 
     /// Writes to the transcript of this agent.
@@ -324,19 +332,21 @@ impl Audience for AgentOutput {
         let shared = &mut *self.shared();
         match news {
             AgentNews::Stream(event) => {
-                self.emit(shared, json!({ "type": "stream_event", "event": event }))
+                self.emit(shared, || json!({ "type": "stream_event", "event": event }))
             }
             AgentNews::Answer { answer, message } => {
-                let content = assistant_message(answer, message);
-                let news = json!({
-                    "type": "assistant", "message": content, "parent_tool_use_id": null,
-                });
+                let news = || {
+                    json!({
+                        "type": "assistant", "message": assistant_message(answer, message),
+                        "parent_tool_use_id": null,
+                    })
+                };
                 self.emit(shared, news);
                 self.record(shared, |transcript, at| transcript.assistant(answer, message, at));
             }
             AgentNews::UserMessage { message, results } => {
                 let news =
-                    json!({ "type": "user", "message": message, "parent_tool_use_id": null });
+                    || json!({ "type": "user", "message": message, "parent_tool_use_id": null });
                 self.emit(shared, news);
                 // Results are in the transcript already.
                 let is_new = |block: &&Block| {
@@ -355,19 +365,23 @@ impl Audience for AgentOutput {
                 shared.compare_files();
             }
             AgentNews::HookMessage(text) => {
-                let news = json!({
-                    "type": "system", "subtype": "informational", "content": text,
-                    "level": "notice",
-                });
+                let news = || {
+                    json!({
+                        "type": "system", "subtype": "informational", "content": text,
+                        "level": "notice",
+                    })
+                };
                 self.emit(shared, news);
                 self.record(shared, |transcript, at| transcript.notice(text, at));
                 self.talk(shared, text);
             }
             AgentNews::Notice(text) => {
-                let news = json!({
-                    "type": "system", "subtype": "informational", "content": text,
-                    "level": "warning",
-                });
+                let news = || {
+                    json!({
+                        "type": "system", "subtype": "informational", "content": text,
+                        "level": "warning",
+                    })
+                };
                 self.emit(shared, news);
                 self.record(shared, |transcript, at| transcript.notice(text, at));
                 self.talk(shared, &format!("note: {text}"));
@@ -376,24 +390,30 @@ impl Audience for AgentOutput {
                 self.record(shared, |transcript, at| transcript.result(block, result, at));
             }
             AgentNews::InputRewritten { call, input, text } => {
-                let news = json!({
-                    "type": "system", "subtype": "informational", "content": text,
-                    "level": "warning",
-                });
+                let news = || {
+                    json!({
+                        "type": "system", "subtype": "informational", "content": text,
+                        "level": "warning",
+                    })
+                };
                 self.emit(shared, news);
                 self.record(shared, |transcript, at| transcript.rewritten(call, input, text, at));
                 self.talk(shared, &format!("note: {text}"));
             }
             AgentNews::Compacted { trigger, tokens, messages } => {
                 let metadata = json!({ "trigger": trigger.word(), "pre_tokens": tokens });
-                let news = json!({
-                    "type": "system", "subtype": "compact_boundary", "compact_metadata": metadata,
-                });
+                let news = || {
+                    json!({
+                        "type": "system", "subtype": "compact_boundary", "compact_metadata": metadata,
+                    })
+                };
                 self.emit(shared, news);
-                let summary = json!({
-                    "type": "user", "message": messages.first(), "parent_tool_use_id": null,
-                    "isSynthetic": true,
-                });
+                let summary = || {
+                    json!({
+                        "type": "user", "message": messages.first(), "parent_tool_use_id": null,
+                        "isSynthetic": true,
+                    })
+                };
                 self.emit(shared, summary);
                 self.record(shared, |transcript, at| {
                     transcript.compacted(trigger, tokens, messages, at)
@@ -407,11 +427,13 @@ impl Audience for AgentOutput {
                     error.reason,
                     after.as_secs_f64()
                 );
-                let news = json!({
-                    "type": "system", "subtype": "api_retry", "attempt": attempt,
-                    "retry_delay_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-                    "error_status": error.status, "error": error.reason,
-                });
+                let news = || {
+                    json!({
+                        "type": "system", "subtype": "api_retry", "attempt": attempt,
+                        "retry_delay_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+                        "error_status": error.status, "error": error.reason,
+                    })
+                };
                 self.emit(shared, news);
                 self.talk(shared, &text);
             }
