@@ -21,11 +21,18 @@ use hookwright_engine::{Engine, Firing};
 use hookwright_events::{Decision, Event, EventName, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::message::{Role, Usage};
+use crate::message::{Block, Role, Usage};
 use crate::tool::ToolEnd;
 
 /// Fires events: an [`Engine`], or a session in which the agent works.
 pub trait FireEvents: Send + Sync {
+    /// Whether anything comes of an event of this name that is fired now. If not, it is not fired: a
+    /// call has ten events, most of which no hook hears, and each would need its data.
+    fn hears(&self, event: &EventName) -> bool {
+        let _ = event;
+        true
+    }
+
     /// Fires the event and returns what its hooks decide. Dropping the promise ends the hooks that it
     /// waits for.
     fn fire(&self, event: Event) -> Promise<'_, Decision>;
@@ -236,46 +243,47 @@ impl AgentHooks {
 
     /// The project is set up (`init`) or maintained (`maintenance`).
     pub async fn setup(&self, trigger: &str) -> Observed {
-        self.observe(EventName::SESSION_SETUP, json!({ "trigger": trigger })).await
+        self.observe(EventName::SESSION_SETUP, || json!({ "trigger": trigger })).await
     }
 
     /// The session begins.
     pub async fn start(&self, source: &str, model: &str) -> Observed {
-        let data = json!({ "source": source, "model": model });
+        let data = || json!({ "source": source, "model": model });
         self.observe(EventName::SESSION_START, data).await
     }
 
     /// A subagent begins. Contexts are for its first request.
     pub async fn agent_start(&self) -> Observed {
-        self.observe(EventName::AGENT_START, json!({})).await
+        self.observe(EventName::AGENT_START, || json!({})).await
     }
 
     /// The user has submitted a prompt. [`Next::Blocked`]: it is not sent.
     pub async fn prompt(&self, prompt: &str) -> Next {
-        self.ask(EventName::USER_PROMPT_SUBMIT, self.with_mode(json!({ "prompt": prompt }))).await
+        let data = || self.with_mode(json!({ "prompt": prompt }));
+        self.ask(EventName::USER_PROMPT_SUBMIT, data).await
     }
 
     /// A message was added to the conversation; it is the `count`th.
-    pub async fn message(&self, role: Role, content: Value, count: usize) -> Observed {
-        let data = json!({ "role": role, "content": content, "message_count": count });
+    pub async fn message(&self, role: Role, content: &[Block], count: usize) -> Observed {
+        let data = || json!({ "role": role, "content": content, "message_count": count });
         self.observe(EventName::SESSION_MESSAGE, data).await
     }
 
     /// A request is about to be sent. [`Next::Blocked`]: it is not sent.
     pub async fn request(&self, model: &str, message_count: usize, attempt: u32) -> Next {
-        let data = json!({ "model": model, "message_count": message_count, "attempt": attempt });
+        let data = || json!({ "model": model, "message_count": message_count, "attempt": attempt });
         self.ask(EventName::LLM_PRE_REQUEST, data).await
     }
 
     /// The answer begins to arrive.
     pub async fn stream_started(&self, model: &str, attempt: u32) -> Observed {
-        self.observe(EventName::LLM_STREAM_START, json!({ "model": model, "attempt": attempt }))
-            .await
+        let data = || json!({ "model": model, "attempt": attempt });
+        self.observe(EventName::LLM_STREAM_START, data).await
     }
 
     /// The answer has arrived.
     pub async fn stream_ended(&self, model: &str, attempt: u32, usage: &Usage) -> Observed {
-        let data = json!({ "model": model, "attempt": attempt, "tokens": usage.total() });
+        let data = || json!({ "model": model, "attempt": attempt, "tokens": usage.total() });
         self.observe(EventName::LLM_STREAM_END, data).await
     }
 
@@ -285,18 +293,20 @@ impl AgentHooks {
         model: &str,
         attempt: u32,
         usage: &Usage,
-        content: Value,
+        content: &[Block],
     ) -> Observed {
-        let data = json!({
-            "model": model, "attempt": attempt, "tokens": usage.total(), "usage": usage,
-            "content": content,
-        });
+        let data = || {
+            json!({
+                "model": model, "attempt": attempt, "tokens": usage.total(), "usage": usage,
+                "content": content,
+            })
+        };
         self.observe(EventName::LLM_POST_RESPONSE, data).await
     }
 
     /// A tool is about to run.
     pub async fn tool(&self, call: CallFacts<'_>) -> ToolAnswer {
-        let decision = self.fire(EventName::TOOL_PRE_EXECUTE, self.of_call(call)).await;
+        let decision = self.fire(EventName::TOOL_PRE_EXECUTE, || self.of_call(call)).await;
         let said = said(&decision);
         let (verdict, rewritten_input) = call_verdict(decision.verdict);
         ToolAnswer { verdict, rewritten_input, said }
@@ -305,16 +315,17 @@ impl AgentHooks {
     /// The call's permission was judged; `level` is `allow`, `ask` or `deny`, `rule` the rule that
     /// decided. [`Next::Blocked`]: it is denied.
     pub async fn check(&self, call: CallFacts<'_>, level: &str, rule: Option<&str>) -> Next {
-        let mut data = self.of_call(call);
-        data["permission_level"] = level.into();
-        data["permission_rule"] = json!(rule);
+        let data = || self.of_judged_call(call, level, rule);
         self.ask(EventName::PERMISSION_CHECK, data).await
     }
 
     /// The user is about to be asked.
     pub async fn permission(&self, call: CallFacts<'_>, suggestions: Value) -> PromptAnswer {
-        let mut data = self.of_call(call);
-        data["permission_suggestions"] = suggestions;
+        let data = || {
+            let mut data = self.of_call(call);
+            data["permission_suggestions"] = suggestions;
+            data
+        };
         let decision = self.fire(EventName::PERMISSION_PROMPT, data).await;
         let said = said(&decision);
         let updated_permissions = decision.updated_permissions;
@@ -324,35 +335,28 @@ impl AgentHooks {
 
     /// The call is permitted.
     pub async fn granted(&self, call: CallFacts<'_>, level: &str, rule: Option<&str>) -> Observed {
-        let mut data = self.of_call(call);
-        data["permission_level"] = level.into();
-        data["permission_rule"] = json!(rule);
+        let data = || self.of_judged_call(call, level, rule);
         self.observe(EventName::PERMISSION_GRANTED, data).await
     }
 
     /// The call is denied.
     pub async fn denied(&self, call: CallFacts<'_>, rule: Option<&str>, reason: &str) -> Observed {
-        let mut data = self.of_call(call);
-        data["permission_rule"] = json!(rule);
-        data["reason"] = reason.into();
+        let data = || {
+            let mut data = self.of_call(call);
+            data["permission_rule"] = json!(rule);
+            data["reason"] = reason.into();
+            data
+        };
         self.observe(EventName::PERMISSION_DENIED, data).await
     }
 
     /// The tool has run, or could not do its work.
     pub async fn tool_ended(&self, call: CallFacts<'_>, end: &ToolEnd) -> EndedAnswer {
-        let mut data = self.of_call(call);
-        let (event, took) = match end {
-            ToolEnd::Ran { response, took, .. } => {
-                data["tool_response"] = response.clone();
-                (EventName::TOOL_POST_EXECUTE, took)
-            }
-            ToolEnd::Failed { error, is_interrupt, took } => {
-                data["error"] = error.as_str().into();
-                data["is_interrupt"] = (*is_interrupt).into();
-                (EventName::TOOL_ERROR, took)
-            }
+        let event = match end {
+            ToolEnd::Ran { .. } => EventName::TOOL_POST_EXECUTE,
+            ToolEnd::Failed { .. } => EventName::TOOL_ERROR,
         };
-        data["duration_ms"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
+        let data = || self.of_ended_call(call, end);
         let decision = self.fire(event, data).await;
         let said = said(&decision);
         let updated_output = decision.updated_output;
@@ -361,7 +365,7 @@ impl AgentHooks {
 
     /// The user is shown a question or the end.
     pub async fn notification(&self, kind: &str, title: &str, message: &str) -> Observed {
-        let data = json!({ "notification_type": kind, "title": title, "message": message });
+        let data = || json!({ "notification_type": kind, "title": title, "message": message });
         self.observe(EventName::SESSION_NOTIFICATION, data).await
     }
 
@@ -369,16 +373,19 @@ impl AgentHooks {
     /// goes on, and the model reads the reason. After an interrupt or an error (`reason`) a block has no
     /// effect.
     pub async fn stop(&self, reason: &str, last_assistant_message: &str) -> Next {
-        let mut data =
-            json!({ "reason": reason, "last_assistant_message": last_assistant_message });
         let event = match &self.subagent {
             None => EventName::SESSION_STOP,
-            Some(subagent) => {
-                data["agent_transcript_path"] = subagent.transcript_path.as_str().into();
-                EventName::AGENT_STOP
-            }
+            Some(_) => EventName::AGENT_STOP,
         };
-        match self.ask(event, self.with_mode(data)).await {
+        let data = || {
+            let mut data =
+                json!({ "reason": reason, "last_assistant_message": last_assistant_message });
+            if let Some(subagent) = &self.subagent {
+                data["agent_transcript_path"] = subagent.transcript_path.as_str().into();
+            }
+            self.with_mode(data)
+        };
+        match self.ask(event, data).await {
             Next::Blocked { said, .. } | Next::End { said, .. } if reason != "completed" => {
                 Next::GoOn(said)
             }
@@ -389,26 +396,29 @@ impl AgentHooks {
     /// The conversation is about to be compacted; `trigger` is `manual` or `auto`. [`Next::Blocked`]: it
     /// stays. Contexts are instructions for the summary.
     pub async fn pre_compact(&self, trigger: &str, custom_instructions: Option<&str>) -> Next {
-        let data = json!({ "trigger": trigger, "custom_instructions": custom_instructions });
+        let data = || json!({ "trigger": trigger, "custom_instructions": custom_instructions });
         self.ask(EventName::SESSION_PRE_COMPACT, data).await
     }
 
     /// The user has interrupted.
     pub async fn interrupt(&self) -> Observed {
-        self.observe(EventName::USER_INTERRUPT, json!({})).await
+        self.observe(EventName::USER_INTERRUPT, || json!({})).await
     }
 
     /// The session has ended. What hooks say now reaches the user only.
     pub async fn end(&self, reason: &str, error: Option<&str>) -> Observed {
-        let mut data = json!({ "reason": reason });
-        if let Some(error) = error {
-            data["error"] = error.into();
-        }
+        let data = || {
+            let mut data = json!({ "reason": reason });
+            if let Some(error) = error {
+                data["error"] = error.into();
+            }
+            data
+        };
         self.observe(EventName::SESSION_END, data).await
     }
 
     /// Fires an event that hooks can block.
-    async fn ask(&self, event: EventName, data: Value) -> Next {
+    async fn ask(&self, event: EventName, data: impl FnOnce() -> Value) -> Next {
         let decision = self.fire(event, data).await;
         let said = said(&decision);
         match decision.verdict {
@@ -425,13 +435,16 @@ impl AgentHooks {
     }
 
     /// Fires an event that hooks observe.
-    async fn observe(&self, event: EventName, data: Value) -> Observed {
+    async fn observe(&self, event: EventName, data: impl FnOnce() -> Value) -> Observed {
         let decision = self.fire(event, data).await;
         let said = said(&decision);
         Observed { said, end: end_of(decision.verdict) }
     }
 
-    async fn fire(&self, name: EventName, data: Value) -> Decision {
+    async fn fire(&self, name: EventName, data: impl FnOnce() -> Value) -> Decision {
+        if !self.port.hears(&name) {
+            return Decision::default();
+        }
         let mut all = Map::new();
         for (field, value) in [
             ("session_id", &self.facts.session_id),
@@ -444,7 +457,7 @@ impl AgentHooks {
             all.insert("agent_id".to_owned(), subagent.id.as_str().into());
             all.insert("agent_type".to_owned(), subagent.kind.as_str().into());
         }
-        if let Value::Object(data) = data {
+        if let Value::Object(data) = data() {
             all.extend(data);
         }
         self.port.fire(Event::new(name, all)).await
@@ -454,6 +467,30 @@ impl AgentHooks {
         self.with_mode(json!({
             "tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id,
         }))
+    }
+
+    fn of_judged_call(&self, call: CallFacts<'_>, level: &str, rule: Option<&str>) -> Value {
+        let mut data = self.of_call(call);
+        data["permission_level"] = level.into();
+        data["permission_rule"] = json!(rule);
+        data
+    }
+
+    fn of_ended_call(&self, call: CallFacts<'_>, end: &ToolEnd) -> Value {
+        let mut data = self.of_call(call);
+        let took = match end {
+            ToolEnd::Ran { response, took, .. } => {
+                data["tool_response"] = response.clone();
+                took
+            }
+            ToolEnd::Failed { error, is_interrupt, took } => {
+                data["error"] = error.as_str().into();
+                data["is_interrupt"] = (*is_interrupt).into();
+                took
+            }
+        };
+        data["duration_ms"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
+        data
     }
 
     fn with_mode(&self, mut data: Value) -> Value {

@@ -334,8 +334,7 @@ impl Engine {
 
     /// Whether an event that matches no hook has to be dispatched anyway.
     fn needs_dispatch(&self, event: &Event, firing: &Firing, remembered: &Remembered) -> bool {
-        let Remembered { late_answers, stop_blocks, once: _, carried: _ } = remembered;
-        if !late_answers.is_empty() || *stop_blocks != StopBlocks::default() {
+        if remembered.concerns_every_firing() {
             return true;
         }
         if self.shared.hooks.broken_for(event).next().is_some() {

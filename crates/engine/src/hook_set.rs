@@ -208,6 +208,15 @@ impl HookSet {
         hooks
     }
 
+    /// Whether a hook or an invalid entry may match an event of this name, whatever its data are.
+    pub fn hears(&self, event: &EventName) -> bool {
+        let has_hooks = match event.spec() {
+            Some(spec) => !self.by_event[position(spec)].is_empty(),
+            None => self.open.iter().any(|(_, glob)| glob.matches(event.as_str())),
+        };
+        has_hooks || !self.broken.is_empty()
+    }
+
     /// Invalid entries that would match this event.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a ReadError> {
         let subject = Subject::from_event(event);
@@ -248,6 +257,14 @@ fn position(spec: &'static EventSpec) -> usize {
 }
 
 impl EventIndex {
+    fn is_empty(&self) -> bool {
+        let Self { always, by_subject, asked, asked_by_subject } = self;
+        always.is_empty()
+            && by_subject.is_empty()
+            && asked.is_empty()
+            && asked_by_subject.is_empty()
+    }
+
     fn add(&mut self, hook: u32, point: &PatternPoint, matcher: &Matcher) {
         let always_awake = point.only_reasons.is_empty();
         match (&point.subjects, matcher) {

@@ -289,6 +289,12 @@ pub struct Remembered {
 }
 
 impl Remembered {
+    /// Whether the next firing has something to pass on or to count, even if no hook matches it.
+    pub fn concerns_every_firing(&self) -> bool {
+        let Self { late_answers, stop_blocks, once: _, carried: _ } = self;
+        !late_answers.is_empty() || *stop_blocks != StopBlocks::default()
+    }
+
     /// Remembers one more thing.
     pub fn keep(&mut self, keepsake: Keepsake) {
         match keepsake {

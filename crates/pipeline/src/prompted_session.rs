@@ -17,8 +17,8 @@ use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, Journal, Memory};
 use hookwright_engine::{Engine, Firing, Secrets};
 use hookwright_events::{
-    Decision, Event, FiringKey, Point, RunEvent, RunEventKind, SessionEvent, SessionStatus,
-    TurnEvent, TurnName, TurnResult, Verdict,
+    Decision, Event, EventName, FiringKey, Point, RunEvent, RunEventKind, SessionEvent,
+    SessionStatus, TurnEvent, TurnName, TurnResult, Verdict,
 };
 use hookwright_process::{end_run, faults, wait_for_runs};
 use hookwright_store::{Fence, StoreError};
@@ -193,6 +193,13 @@ impl PromptedSession {
     /// Records what waits for the next record.
     pub fn write_waiting(&self) -> StoreCall<Result<(), StoreError>> {
         self.recorder.journal.write_waiting()
+    }
+
+    /// Whether anything comes of an event of this name that is fired now, whatever its data are.
+    pub fn hears(&self, engine: &Engine, event: &EventName) -> bool {
+        engine.hooks().hears(event)
+            || self.memory.concerns_every_firing(&self.recorder.session)
+            || self.failure().is_some()
     }
 
     /// Fires an event of the turn. If the journal cannot be written, the decision is to end: hooks that

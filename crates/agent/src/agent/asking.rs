@@ -39,18 +39,19 @@ impl AgentLife {
             // No server accepts a message without content.
             message.content.push(Block::text(NOTHING_SAID));
         }
-        let content = serde_json::to_value(&message.content).unwrap_or_default();
         self.agent.audience.see(AgentNews::Answer { answer: &answer, message: &message });
         self.conversation.add_assistant(message);
         let covered = self.conversation.messages().len();
         self.compactions.size = ContextSize::reported(answer.usage, covered);
         let model = self.agent.model.name();
-        let fired = self.agent.hooks.response(model, attempt, &answer.usage, content.clone());
+        let content = self.conversation.last_content();
+        let fired = self.agent.hooks.response(model, attempt, &answer.usage, content);
         let observed = self.unless_cancelled(fired).await;
         let observed = self.or_close_calls(&answer, observed)?;
         let heeded = self.heed(observed);
         self.or_close_calls(&answer, heeded)?;
         let count = self.conversation.messages().len();
+        let content = self.conversation.last_content();
         let fired = self.agent.hooks.message(Role::Assistant, content, count);
         let observed = self.unless_cancelled(fired).await;
         let observed = self.or_close_calls(&answer, observed)?;

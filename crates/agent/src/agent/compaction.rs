@@ -166,8 +166,7 @@ impl AgentLife {
         self.compactions.wait_for_more(left, window);
         let messages = self.conversation.messages();
         self.agent.audience.see(AgentNews::Compacted { trigger, tokens, messages });
-        let content = messages.first().map(|first| serde_json::to_value(&first.content));
-        let content = content.and_then(Result::ok).unwrap_or_default();
+        let content = messages.first().map_or(&[][..], |first| &first.content);
         let fired = self.agent.hooks.message(Role::User, content, messages.len());
         let observed = self.unless_cancelled(fired).await?;
         self.heed(observed)?;
@@ -195,8 +194,7 @@ impl AgentLife {
         self.totals.usage.add(answer.usage);
         let ModelAnswer { content, usage, .. } = answer;
         let model = std::sync::Arc::clone(&self.agent.model);
-        let value = serde_json::to_value(&content).unwrap_or_default();
-        let fired = self.agent.hooks.response(model.name(), attempt, &usage, value);
+        let fired = self.agent.hooks.response(model.name(), attempt, &usage, &content);
         let observed = self.unless_cancelled(fired).await?;
         self.heed(observed)?;
         Ok(Ok(Message::assistant(content).plain_text()))

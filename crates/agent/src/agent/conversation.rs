@@ -21,6 +21,11 @@ impl Conversation {
         &self.messages
     }
 
+    /// The content of the last message.
+    pub(super) fn last_content(&self) -> &[Block] {
+        self.messages.last().map_or(&[], |message| &message.content)
+    }
+
     /// What hooks want the model to know with its next request.
     pub(super) fn add_contexts(&mut self, contexts: Vec<String>) {
         self.contexts.extend(contexts.into_iter().filter(|text| !text.trim().is_empty()));

@@ -231,9 +231,8 @@ impl AgentLife {
     ) -> Result<(), AgentStatus> {
         let message = &self.conversation.add_user(content);
         self.agent.audience.see(AgentNews::UserMessage { message, results });
-        let content = serde_json::to_value(&message.content).unwrap_or_default();
         let count = self.conversation.messages().len();
-        let fired = self.agent.hooks.message(Role::User, content, count);
+        let fired = self.agent.hooks.message(Role::User, &message.content, count);
         let observed = self.unless_cancelled(fired).await?;
         self.heed(observed)
     }

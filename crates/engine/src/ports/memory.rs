@@ -113,6 +113,13 @@ impl InMemoryMemory {
         memory
     }
 
+    /// Whether the next firing of this session has something to pass on or to count, even if no hook
+    /// matches it.
+    pub fn concerns_every_firing(&self, session: &str) -> bool {
+        let sessions = locked(&self.sessions);
+        sessions.all.get(session).is_some_and(|(_, known)| known.concerns_every_firing())
+    }
+
     /// What hooks of this session left for later ones. Late answers stay where they are.
     pub fn carried(&self, session: &str) -> Carried {
         let sessions = locked(&self.sessions);

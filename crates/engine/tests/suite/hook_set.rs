@@ -177,6 +177,26 @@ fn an_invalid_entry_affects_only_the_events_that_it_would_match() {
 }
 
 #[test]
+fn an_event_is_heard_if_a_hook_or_an_invalid_entry_may_match_it_with_some_data() {
+    let hears = |set: &HookSet, name: &str| set.hears(&EventName::resolve(name).expect("known"));
+    let set = project(
+        "hooks: {tool:pre_execute:bash: [{command: a}], PostToolUse: [{command: b, matcher: /^x/}],
+                 'claude:*': [{command: c}]}",
+    );
+    for heard in ["tool:pre_execute", "tool:post_execute", "claude:anything"] {
+        assert!(hears(&set, heard), "{heard}");
+    }
+    for unheard in ["session:message", "tool:error", "codex:anything"] {
+        assert!(!hears(&set, unheard), "{unheard}");
+    }
+    let file = ConfigFile::native("p.yaml", "p.yaml", Layer::Project);
+    let loaded =
+        load_text("hooks: {tool:pre_execute: [{comand: x}]}", &file, &Environment::default());
+    assert!(hears(&loaded.hooks, "tool:pre_execute"));
+    assert!(!hears(&HookSet::new(), "tool:pre_execute"));
+}
+
+#[test]
 fn a_subject_and_a_matcher_both_have_to_match_even_in_the_hash_map() {
     let set = project(
         "hooks:

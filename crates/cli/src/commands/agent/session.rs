@@ -15,7 +15,7 @@ use hookwright_agent::transcript::{
 };
 use hookwright_engine::ports::{Clock, Promise};
 use hookwright_engine::{Engine, Secrets};
-use hookwright_events::{Decision, Event, SessionStatus, TurnEvent};
+use hookwright_events::{Decision, Event, EventName, SessionStatus, TurnEvent};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease::{self, LeaseError};
 use hookwright_pipeline::prompted_session::{PromptedParts, PromptedSession};
@@ -253,6 +253,10 @@ pub(super) struct SessionEvents {
 }
 
 impl FireEvents for SessionEvents {
+    fn hears(&self, event: &EventName) -> bool {
+        self.session.hears(&self.engine, event)
+    }
+
     fn fire(&self, event: Event) -> Promise<'_, Decision> {
         Box::pin(self.session.fire(&self.engine, event))
     }
