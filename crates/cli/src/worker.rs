@@ -200,14 +200,16 @@ impl Worker {
         let mut kill_at = None;
         loop {
             tokio::select! {
+                // While the store is away, each look takes long.
+                biased;
+                () = asked.notified(), if !self.is_ending => {
+                    self.give_all_back(screen)?;
+                    kill_at = Some(Instant::now() + END_MAX);
+                }
                 Some(ended) = self.ends.join_next() => {
                     let (number, end) = ended.expect("waiting for a process does not panic");
                     self.session_ended(number, end).await;
                     self.seen = None;
-                }
-                () = asked.notified(), if !self.is_ending => {
-                    self.give_all_back(screen)?;
-                    kill_at = Some(Instant::now() + END_MAX);
                 }
                 () = until(kill_at) => {
                     kill_at = None;
@@ -220,6 +222,10 @@ impl Worker {
                 if self.running.is_empty() {
                     return Ok(());
                 }
+                continue;
+            }
+            if !self.ended.is_empty() {
+                // The store is away.
                 continue;
             }
             if recover_at <= Instant::now() {

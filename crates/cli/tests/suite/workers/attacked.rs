@@ -112,7 +112,7 @@ fn a_worker_without_its_store_ends_when_it_is_asked_to() {
     first.signal("-TERM");
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || ended.send(first.ran()));
-    let ran = end.recv_timeout(Duration::from_secs(90)).expect("the worker ends");
+    let ran = end.recv_timeout(Duration::from_secs(150)).expect("the worker ends");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(agent.is_gone());
 }
