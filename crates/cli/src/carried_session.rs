@@ -13,7 +13,8 @@ use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::trees::{
-    Carriable, CarriedWork, CarryError, GitProgram, TreeError, TreeRefs, WorkPlace, run_setup,
+    Carriable, CarriedWork, CarryError, GitProgram, TreeError, TreeLock, TreeRefs, WorkPlace,
+    remove_unused_trees, run_setup,
 };
 use hookwright_pipeline::work_keeper::{WorkKeeper, take_work};
 use hookwright_process::kill_everything_now;
@@ -24,8 +25,10 @@ use crate::error::{Failure, SessionFailure, WorkerFailure};
 use crate::exit_code;
 use crate::host::runtime;
 use crate::interrupts::{Interrupts, check_descriptors, exit_now};
+use crate::project;
 use crate::screen::Screen;
 use crate::text::count;
+use crate::worker::WorkedProject;
 
 /// The folder of work trees of a project that names none, relative to the project root.
 const FOLDER: &str = ".hookwright/work";
@@ -43,6 +46,7 @@ pub(crate) struct TakenWork {
     pub(crate) root: PathBuf,
     pub(crate) keeper: Arc<WorkKeeper>,
     place: WorkPlace,
+    _lock: Option<TreeLock>,
 }
 
 impl SubmittedWork {
@@ -105,6 +109,8 @@ impl TakenWork {
         WorkPlace::make_folder(&folder)
             .map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
         let place = WorkPlace::below(&folder, work, &name, &record.id);
+        let lock = TreeLock::take(&place)
+            .map_err(|cause| WorkerFailure::NoWorkFolder { folder: place.lock.clone(), cause })?;
         let git = GitProgram::find(environment.for_agents()).map_err(not_carried)?;
         let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
         let take = async {
@@ -132,7 +138,7 @@ impl TakenWork {
             };
             interrupts.or_else(&end_at_once, take).await
         })?;
-        Ok(Some(Self { root: place.root(work), keeper, place }))
+        Ok(Some(Self { root: place.root(work), keeper, place, _lock: lock }))
     }
 
     /// Removes the work tree: all that is recorded is in the git remote.
@@ -140,6 +146,12 @@ impl TakenWork {
         // A later session is not disturbed by what stays.
         let _ = self.place.remove();
     }
+}
+
+/// Removes the work trees that sessions of killed processes have left in a project's folder.
+pub(crate) fn remove_left_trees(project: &WorkedProject) -> Result<usize, Failure> {
+    let chosen = project::worker_settings(&project.root)?.folder;
+    Ok(remove_unused_trees(&chosen.unwrap_or_else(|| project.root.join(FOLDER))))
 }
 
 fn not_carried(error: impl Into<CarryError>) -> Failure {

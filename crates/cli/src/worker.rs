@@ -40,6 +40,7 @@ use self::news::News;
 pub(crate) use self::news::short_id;
 pub(crate) use self::running_session::run_assigned;
 use self::session_process::{Assignment, EndOfProcess, SessionProcess};
+use crate::carried_session::remove_left_trees;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
@@ -152,6 +153,9 @@ impl Worker {
     async fn join(setup: &Arc<WorkerSetup>, screen: &Screen) -> Result<Self, Failure> {
         let news = News::new(setup.json);
         let ended = leftovers::end_leftovers(&*setup.workers).await.map_err(Failure::Store)?;
+        for project in &setup.projects {
+            news.removed_trees(remove_left_trees(project)?, screen)?;
+        }
         let describe = |owner: LeaseOwner| {
             let mut description = serde_json::to_value(&owner).unwrap_or_default();
             description["offer"] = serde_json::to_value(&setup.offer).unwrap_or_default();

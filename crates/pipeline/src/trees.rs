@@ -18,6 +18,7 @@ mod repository;
 mod secrets_in_objects;
 mod setup;
 mod submission;
+mod tree_lock;
 mod work_place;
 
 use std::fmt;
@@ -32,6 +33,7 @@ pub use git_trees::GitTrees;
 pub use remote::{GitRemote, TreeRefs, delete_trees};
 pub use setup::{SetupError, run_setup};
 pub use submission::{Carriable, CarriedWork, CarryError};
+pub use tree_lock::{TreeLock, remove_unused_trees};
 pub use work_place::WorkPlace;
 
 /// A call of [`Trees`].

@@ -84,6 +84,14 @@ impl News {
         self.say(&text, value, screen)
     }
 
+    pub(super) fn removed_trees(&self, trees: usize, screen: &Screen) -> Result<(), Failure> {
+        if trees == 0 {
+            return Ok(());
+        }
+        let text = format!("removed {} that killed sessions have left", count(trees, "work tree"));
+        self.say(&text, json!({ "event": "removed_trees", "trees": trees }), screen)
+    }
+
     pub(super) fn started(
         &self,
         key: &RecordKey,

@@ -35,7 +35,7 @@ pub(super) struct Repositories {
 
 impl Repositories {
     pub(super) fn new(git: GitProgram, place: &WorkPlace) -> Self {
-        let WorkPlace { work_tree, store, index } = place;
+        let WorkPlace { work_tree, store, index, lock: _ } = place;
         Self {
             git,
             work_tree: work_tree.clone(),

@@ -22,6 +22,8 @@ pub struct WorkPlace {
     pub store: PathBuf,
     /// A file for our own index of this work tree.
     pub index: PathBuf,
+    /// The file that the process locks which uses the work tree.
+    pub lock: PathBuf,
 }
 
 impl WorkPlace {
@@ -34,11 +36,23 @@ impl WorkPlace {
         session_id: &str,
     ) -> Self {
         let own = format!("{session}-{}", digest(session_id));
+        let store = folder.join("stores").join(format!("{}.git", digest(&work.remote)));
+        Self::named(folder, Path::new(&own), store)
+    }
+
+    /// The place with this name.
+    pub(super) fn named(folder: &Path, own: &Path, store: PathBuf) -> Self {
         Self {
-            work_tree: folder.join("trees").join(&own),
-            store: folder.join("stores").join(format!("{}.git", digest(&work.remote))),
+            work_tree: Self::trees_of(folder).join(own),
+            store,
             index: folder.join("indexes").join(own),
+            lock: folder.join("locks").join(own),
         }
+    }
+
+    /// The folder of all work trees below a worker's folder.
+    pub(super) fn trees_of(folder: &Path) -> PathBuf {
+        folder.join("trees")
     }
 
     /// Makes the folder in which these places are. Git ignores it, wherever it is.

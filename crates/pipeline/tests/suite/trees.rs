@@ -102,6 +102,7 @@ impl Project {
             work_tree: below.join("tree"),
             store: below.join("objects.git"),
             index: below.join("index"),
+            lock: below.join("lock"),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{hears, is, is_there, submit, worker, write};
-use crate::interrupts::{Left, until};
+use super::{hears, is, is_there, kill, session, submit, worker, write};
+use crate::interrupts::{Left, is_gone, until};
 use crate::shared_store::shared;
 use crate::support::Sandbox;
 
@@ -126,6 +126,32 @@ fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
     let needs = format!("needs folder {}, which no worker has", folder.display());
     assert!(status.stdout.contains(&needs), "{status:?}");
     assert!(is(&sandbox, "s", "queued"));
+}
+
+#[test]
+fn a_worker_removes_the_work_trees_that_killed_ones_have_left_and_no_other() {
+    let sandbox = git_project();
+    let agent = Left::by(&sandbox, "pid");
+    let mut first = worker(&sandbox, "a", &["--json"]);
+    submit(&sandbox, &["--session", "s"]);
+    hears(&mut first, "started");
+    until("the agent works", || agent.has_run());
+    let trees = || std::fs::read_dir(sandbox.path(".hookwright/work/trees")).unwrap().count();
+    // While its session runs, another worker leaves it alone.
+    let mut other = worker(&sandbox, "b", &["--json"]);
+    hears(&mut other, "joined");
+    assert_eq!(trees(), 1);
+    other.kill();
+    let process = session(&sandbox, "s")["process"]["pid"].to_string();
+    // Both are killed, so that neither removes the work tree.
+    kill("-STOP", &process);
+    first.kill();
+    kill("-KILL", &process);
+    until("its session process has ended", || is_gone(&process));
+    let mut next = worker(&sandbox, "c", &["--json"]);
+    hears(&mut next, "removed_trees");
+    write(&sandbox, "go", "");
+    until("the session is complete", || is(&sandbox, "s", "completed"));
 }
 
 #[test]

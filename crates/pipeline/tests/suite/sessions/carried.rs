@@ -329,7 +329,7 @@ async fn a_machine_takes_the_work_below_its_folder_and_removes_it_afterwards() {
     let world = World::new(&[("services/shop/loop.yaml", LOOP)]).await;
     let work = CarriedWork { prefix: "services/shop".into(), ..world.work.clone() };
     let record =
-        SessionRecord { id: "0123".into(), name: "calm-fox".into(), ..SessionRecord::default() };
+        SessionRecord { id: "id".into(), name: "calm-fox".into(), ..SessionRecord::default() };
     let name = record.name.parse().expect("a name");
     let project = Project::new(&[]);
     let calls = StoreCalls::new(project.store().shared()).expect("local");
