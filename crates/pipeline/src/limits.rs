@@ -354,3 +354,9 @@ pub const LOSSES_MAX: u32 = 3;
 
 /// Sessions of one worker that are read at once. A worker has as many as it runs at once.
 pub const HELD_READ_AT_ONCE: usize = 1_000;
+
+/// Bytes of what a session needs that are part of the name of its lane. Every store has room for it.
+pub const NEEDS_BYTES_MAX: usize = 1_500;
+
+/// Lanes of waiting sessions that a claim looks at: one for each different set of needs.
+pub const WAITING_LANES_MAX: usize = 10_000;

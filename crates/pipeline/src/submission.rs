@@ -1,7 +1,8 @@
 //! Sessions that are submitted to workers: what one needs, and the queue in which it waits.
 //!
 //! A submitted session is an ordinary one: its record and its sources are in the store, and a worker
-//! continues it as `resume` would. It waits in the lane `WAITING` of its project. While a worker has
+//! continues it as `resume` would. It waits in a lane of its project that says what it needs, so that
+//! a worker passes over those that it cannot take, however many there are. While a worker has
 //! it, it is in the lane of that worker, so that it is found again if the worker dies. Every move is
 //! one commit.
 
@@ -22,11 +23,11 @@ use serde_json::Value;
 pub use needs::{Needs, WorkerOffer, missing};
 
 use crate::lease::{self, LeaseError, LeaseOwner};
-use crate::limits::{HELD_READ_AT_ONCE, LOSSES_MAX};
+use crate::limits::{HELD_READ_AT_ONCE, LOSSES_MAX, NEEDS_BYTES_MAX, WAITING_LANES_MAX};
 use crate::record::SessionRecord;
 
-/// The lane of sessions that wait for a worker.
-const WAITING: &str = "waiting";
+/// What begins the lanes of sessions that wait for a worker. The needs follow, as a list in JSON.
+const WAITING: &str = "waiting/";
 
 /// What begins the lane of a worker.
 const HELD: &str = "held/";
@@ -152,12 +153,18 @@ pub fn claim(
 ) -> Result<Option<ClaimedSession>, StoreError> {
     let Claimer { worker, holder, offers, skip } = claimer;
     let (prefix, held) = (lease::name_of(project, ""), held_by(worker));
+    let lanes = waiting_lanes(store, project, offers)?;
+    if lanes.is_empty() {
+        return Ok(None);
+    }
+    let lanes: Vec<ClaimLane<'_>> =
+        lanes.iter().map(|lane| ClaimLane { lane, only_while: None, aside: None }).collect();
     let request = ClaimRequest {
         durability: Durability::Synced,
         fence: None,
         kind: Kind::Session,
         project,
-        lanes: &[ClaimLane { lane: WAITING, only_while: None, aside: None }],
+        lanes: &lanes,
         done: SessionStatus::Completed.as_str(),
         offers,
         skip,
@@ -171,6 +178,39 @@ pub fn claim(
         let record = serde_json::from_str(&claimed.before.value).unwrap_or_default();
         Some(ClaimedSession { name: claimed.before.key.name, record, fence: claimed.fence? })
     }))
+}
+
+/// The lane of sessions with these needs. Needs that are too long for a lane's name are left to the
+/// claim, which compares them for each session.
+fn waiting_lane(needs: &Needs) -> String {
+    let needs = serde_json::to_string(&needs.marks()).unwrap_or_default();
+    match needs.len() <= NEEDS_BYTES_MAX {
+        true => format!("{WAITING}{needs}"),
+        false => WAITING.to_owned(),
+    }
+}
+
+/// The lanes in which sessions wait that a worker with these offers can take.
+fn waiting_lanes(
+    store: &dyn Store,
+    project: &str,
+    offers: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let is_offered = |needs: &str| match serde_json::from_str::<Vec<String>>(needs) {
+        Ok(needs) => needs.iter().all(|need| offers.contains(need)),
+        Err(_) => true,
+    };
+    let (mut lanes, mut behind) = (Vec::new(), WAITING.trim_end_matches('/').to_owned());
+    for _ in 0..WAITING_LANES_MAX {
+        let after = LaneKey { kind: Kind::Session, project, lane: &behind };
+        let Some(lane) = store.next_lane(after)? else { break };
+        let Some(needs) = lane.strip_prefix(WAITING) else { break };
+        if is_offered(needs) && lanes.len() < hookwright_store::limits::CLAIM_LANES_MAX {
+            lanes.push(lane.clone());
+        }
+        behind = lane;
+    }
+    Ok(lanes)
 }
 
 /// Ends a worker's hold of a session that it had under this lease: the session waits for the next
@@ -417,7 +457,7 @@ pub(crate) fn put(record: &SessionRecord, expected: Expected) -> Put {
 fn place(record: &SessionRecord) -> Option<Queued> {
     let submission = record.submission.as_ref()?;
     let lane = match (record.status, &submission.worker) {
-        (SessionStatus::Queued, _) => WAITING.to_owned(),
+        (SessionStatus::Queued, _) => waiting_lane(&submission.needs),
         (SessionStatus::Active, Some(worker)) => held_by(worker),
         _ => return None,
     };

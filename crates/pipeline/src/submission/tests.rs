@@ -209,3 +209,34 @@ fn it_is_said_what_no_worker_has() {
         assert_eq!(missing(&needs, &workers).as_deref(), expected);
     }
 }
+
+#[test]
+fn a_claim_looks_only_into_lanes_whose_sessions_the_worker_can_take() {
+    let store = store();
+    let label = |label: &str| Needs { labels: vec![label.to_owned()], ..Needs::default() };
+    for number in 0..3 {
+        submit(&store, &format!("gpu-{number}"), label("gpu"));
+    }
+    submit(&store, "plain", Needs::default());
+    let lanes = |offers: &[String]| waiting_lanes(&store, "/p", offers).expect("read");
+    assert_eq!(lanes(&[]), ["waiting/[]"]);
+    assert_eq!(lanes(&label("gpu").marks()), ["waiting/[\"label gpu\"]", "waiting/[]"]);
+    let take = |offers: &[String]| {
+        let claimed = claim(&store, "/p", "w", offers).expect("asked");
+        claimed.map(|claimed| claimed.name)
+    };
+    assert_eq!(take(&[]).as_deref(), Some("plain"));
+    assert_eq!(take(&[]), None);
+    assert_eq!(take(&label("gpu").marks()).as_deref(), Some("gpu-0"), "the oldest one");
+}
+
+#[test]
+fn needs_that_do_not_fit_into_the_name_of_a_lane_count_all_the_same() {
+    let store = store();
+    let labels: Vec<String> = (0..100).map(|number| format!("{number:060}")).collect();
+    let needs = Needs { labels, ..Needs::default() };
+    submit(&store, "s", needs.clone());
+    assert!(claim(&store, "/p", "w", &[]).expect("asked").is_none());
+    let claimed = claim(&store, "/p", "w", &needs.marks()).expect("asked");
+    assert_eq!(claimed.expect("it is ready").name, "s");
+}
