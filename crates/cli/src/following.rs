@@ -30,7 +30,7 @@ pub(crate) struct Followed {
 }
 
 /// A session that has not ended, as far as it was printed.
-struct OpenSession {
+struct FollowedSession {
     screen: SessionScreen,
     /// The last entry that was printed.
     last: u64,
@@ -44,8 +44,8 @@ pub(crate) fn follow(
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let new =
-        || OpenSession { screen: SessionScreen::new(shown.json, shown.agent_output), last: 0 };
-    let mut open: BTreeMap<&str, OpenSession> =
+        || FollowedSession { screen: SessionScreen::new(shown.json, shown.agent_output), last: 0 };
+    let mut open: BTreeMap<&str, FollowedSession> =
         followed.names.iter().map(|name| (name.as_str(), new())).collect();
     let is_one = open.len() == 1;
     let (mut code, mut seen) = (exit_code::GO_ON, None);
@@ -97,7 +97,7 @@ fn has_ended(status: SessionStatus) -> bool {
     }
 }
 
-impl OpenSession {
+impl FollowedSession {
     /// Prints its new entries, each line behind this name; `false` if the reader is gone.
     fn print(
         &mut self,

@@ -9,7 +9,7 @@ use hookwright_pipeline::heart::{Heart, HeartError};
 use hookwright_pipeline::lease::{self, LeaseError, LeaseOwner};
 use hookwright_pipeline::leftovers;
 use hookwright_pipeline::limits::BEATS_UNTIL_DEATH;
-use hookwright_pipeline::orders::{GivenOrder, Message, Order, Orders};
+use hookwright_pipeline::orders::{GivenOrder, Order, Orders, SessionMessage};
 use hookwright_process::{Leader, MARKER, kill_everything_now};
 use hookwright_store::{Fence, Store, StoreError, Workers};
 
@@ -50,20 +50,23 @@ impl Membership {
         no_wait: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         Self::join_and_tell(store, move |message| match message {
-            Message::Order(GivenOrder { order: Order::Continue | Order::StartNoTurn, .. }) => {}
-            Message::Order(GivenOrder { order: Order::End, why }) => {
+            SessionMessage::Order(GivenOrder {
+                order: Order::Continue | Order::StartNoTurn,
+                ..
+            }) => {}
+            SessionMessage::Order(GivenOrder { order: Order::End, why }) => {
                 Screen.talk(&format!("{why}: ending the session\n"));
                 interrupt_this_process(false);
             }
-            Message::Order(GivenOrder { order: Order::Kill, .. })
-            | Message::Wake
-            | Message::Stop { .. } => obey_at_once(message, &no_wait),
+            SessionMessage::Order(GivenOrder { order: Order::Kill, .. })
+            | SessionMessage::Wake
+            | SessionMessage::Stop { .. } => obey_at_once(message, &no_wait),
         })
     }
 
     fn join_and_tell(
         store: &dyn Store,
-        tell: impl Fn(&Message) + Send + Sync + 'static,
+        tell: impl Fn(&SessionMessage) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let Some(workers) = store.workers() else {
             return Ok(Self { joined: None, orders: Orders::default(), marker: None });
@@ -179,12 +182,12 @@ impl Drop for Membership {
 }
 
 /// What must not wait for the session's own thread.
-pub(crate) fn obey_at_once(message: &Message, no_wait: &impl Fn()) {
+pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn()) {
     let given = match message {
-        Message::Order(given) => given,
+        SessionMessage::Order(given) => given,
         // Whatever waits for something in the store hears it itself.
-        Message::Wake => return,
-        Message::Stop { times } => return interrupt_this_process(*times > 1),
+        SessionMessage::Wake => return,
+        SessionMessage::Stop { times } => return interrupt_this_process(*times > 1),
     };
     if given.order == Order::Kill {
         no_wait();

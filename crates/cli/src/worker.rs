@@ -36,10 +36,10 @@ use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, WorkerId, Work
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use self::news::News;
+use self::news::WorkerNews;
 pub(crate) use self::news::short_id;
 pub(crate) use self::running_session::run_assigned;
-use self::session_process::{Assignment, EndOfProcess, SessionProcess};
+use self::session_process::{EndOfProcess, SessionAssignment, SessionProcess};
 use crate::carried_session::remove_left_trees;
 use crate::error::Failure;
 use crate::exit_code;
@@ -92,7 +92,7 @@ struct Worker {
     setup: Arc<WorkerSetup>,
     heart: Heart,
     offers: Vec<String>,
-    news: News,
+    news: WorkerNews,
     /// The process for the next session.
     spare: Option<SessionProcess>,
     running: BTreeMap<u64, RunningSession>,
@@ -151,7 +151,7 @@ pub(crate) async fn work(setup: WorkerSetup, screen: &Screen) -> Result<u8, Fail
 impl Worker {
     /// Ends what dead workers left on this machine, and joins the workers of the store.
     async fn join(setup: &Arc<WorkerSetup>, screen: &Screen) -> Result<Self, Failure> {
-        let news = News::new(setup.json);
+        let news = WorkerNews::new(setup.json);
         let ended = leftovers::end_leftovers(&*setup.workers).await.map_err(Failure::Store)?;
         for project in &setup.projects {
             news.removed_trees(remove_left_trees(project)?, screen)?;
@@ -339,7 +339,7 @@ impl Worker {
         screen: &Screen,
     ) -> Result<(), Failure> {
         let ClaimedSession { name, fence, .. } = claimed;
-        let assignment = Assignment {
+        let assignment = SessionAssignment {
             project: project.key.clone(),
             session: name.clone(),
             root: project.root.clone(),

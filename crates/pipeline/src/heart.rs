@@ -24,7 +24,7 @@ pub struct Heart {
     id: WorkerId,
     interval: Duration,
     sessions: Arc<Mutex<Vec<(Fence, Orders)>>>,
-    messages: SyncSender<Message>,
+    messages: SyncSender<HeartMessage>,
 }
 
 /// Why this process cannot be a worker.
@@ -38,13 +38,13 @@ pub enum HeartError {
     System(#[from] io::Error),
 }
 
-enum Message {
+enum HeartMessage {
     Happened(Happened),
     Stop,
 }
 
 /// A call of the store.
-enum Call {
+enum BeatCall {
     Beat(Vec<Fence>),
     Look(Vec<Fence>),
     DeclareDead(WatchedWorker),
@@ -67,12 +67,12 @@ impl Heart {
         let answers = messages.clone();
         let ear = messages.clone();
         // If there is no room, a beat tells soon.
-        let woken = move || drop(ear.try_send(Message::Happened(Happened::Woken)));
+        let woken = move || drop(ear.try_send(HeartMessage::Happened(Happened::Woken)));
         workers.listen(id, Box::new(woken));
         let calling = move || make_calls(&*workers, id, &to_call, &answers);
         thread::Builder::new().name("beats".to_owned()).spawn(calling)?;
         let keeper =
-            Keeper { pulse: Pulse::new(interval, joined), sessions: Arc::clone(&sessions) };
+            PulseKeeper { pulse: Pulse::new(interval, joined), sessions: Arc::clone(&sessions) };
         let keeping = move || keeper.keep(&received, |call| drop(calls.send(call)));
         thread::Builder::new().name("heart".to_owned()).spawn(keeping)?;
         Ok(Self { id, interval, sessions, messages })
@@ -101,26 +101,26 @@ impl Heart {
 
 impl Drop for Heart {
     fn drop(&mut self) {
-        let _ = self.messages.send(Message::Stop);
+        let _ = self.messages.send(HeartMessage::Stop);
     }
 }
 
 /// The thread that keeps the time.
-struct Keeper {
+struct PulseKeeper {
     pulse: Pulse,
     sessions: Arc<Mutex<Vec<(Fence, Orders)>>>,
 }
 
-impl Keeper {
-    fn keep(mut self, messages: &Receiver<Message>, call: impl Fn(Call)) {
+impl PulseKeeper {
+    fn keep(mut self, messages: &Receiver<HeartMessage>, call: impl Fn(BeatCall)) {
         loop {
             // This thread's waiting does not count the time in which the machine sleeps, so it
             // looks at the clock now and then.
             let pause = self.pulse.pause(since_boot()).min(CLOCK_LOOK);
             let happened = match messages.recv_timeout(pause) {
-                Ok(Message::Happened(happened)) => happened,
+                Ok(HeartMessage::Happened(happened)) => happened,
                 Err(RecvTimeoutError::Timeout) => Happened::Nothing,
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(HeartMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             };
             for step in self.pulse.advance(happened, since_boot()) {
                 self.carry_out(step, &call);
@@ -128,10 +128,10 @@ impl Keeper {
         }
     }
 
-    fn carry_out(&self, step: PulseStep, call: &impl Fn(Call)) {
+    fn carry_out(&self, step: PulseStep, call: &impl Fn(BeatCall)) {
         match step {
-            PulseStep::Beat => call(Call::Beat(self.held())),
-            PulseStep::Look => call(Call::Look(self.held())),
+            PulseStep::Beat => call(BeatCall::Beat(self.held())),
+            PulseStep::Look => call(BeatCall::Look(self.held())),
             PulseStep::Wake => {
                 let sessions: Vec<_> = lock(&self.sessions).clone();
                 sessions.iter().for_each(|(_, orders)| orders.wake());
@@ -143,7 +143,7 @@ impl Keeper {
                     asked.for_each(|(_, orders)| orders.stop(times));
                 }
             }
-            PulseStep::DeclareDead(worker) => call(Call::DeclareDead(worker)),
+            PulseStep::DeclareDead(worker) => call(BeatCall::DeclareDead(worker)),
             PulseStep::Lose(lost) => {
                 let why = "another process has taken over the session";
                 self.give(Order::Kill, why, |fence| lost.contains(fence));
@@ -180,26 +180,26 @@ impl Keeper {
 fn make_calls(
     workers: &dyn Workers,
     id: WorkerId,
-    calls: &Receiver<Call>,
-    answers: &SyncSender<Message>,
+    calls: &Receiver<BeatCall>,
+    answers: &SyncSender<HeartMessage>,
 ) {
     for call in calls {
         match call {
             // If it was not declared dead, the next beat tells.
-            Call::DeclareDead(worker) => drop(workers.declare_dead(worker)),
-            Call::Look(held) => {
+            BeatCall::DeclareDead(worker) => drop(workers.declare_dead(worker)),
+            BeatCall::Look(held) => {
                 let reply = workers.look(id, &held).ok();
-                if answers.send(Message::Happened(Happened::Looked { reply })).is_err() {
+                if answers.send(HeartMessage::Happened(Happened::Looked { reply })).is_err() {
                     return;
                 }
             }
-            Call::Beat(held) => {
+            BeatCall::Beat(held) => {
                 let sent = since_boot();
                 let happened = match workers.beat(id, &held) {
                     Ok(reply) => Happened::Answered { sent, reply },
                     Err(_) => Happened::Failed,
                 };
-                if answers.send(Message::Happened(happened)).is_err() {
+                if answers.send(HeartMessage::Happened(happened)).is_err() {
                     return;
                 }
             }

@@ -34,7 +34,7 @@ pub struct GivenOrder {
 
 /// What comes for the sessions of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
+pub enum SessionMessage {
     /// The order has changed.
     Order(GivenOrder),
     /// There is something in the store to look for.
@@ -46,20 +46,20 @@ pub enum Message {
     },
 }
 
-type MessageListener = dyn Fn(&Message) + Send + Sync;
+type SessionMessageListener = dyn Fn(&SessionMessage) + Send + Sync;
 
 /// The orders for the sessions of one process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Orders {
     given: Arc<watch::Sender<GivenOrder>>,
     wakes: Arc<watch::Sender<u64>>,
-    listener: Option<Arc<MessageListener>>,
+    listener: Option<Arc<SessionMessageListener>>,
 }
 
 impl Orders {
     /// Orders of which every change is also told to this listener, on the giver's thread, as is every
     /// other message.
-    pub fn telling(listener: impl Fn(&Message) + Send + Sync + 'static) -> Self {
+    pub fn telling(listener: impl Fn(&SessionMessage) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..Self::default() }
     }
 
@@ -75,19 +75,19 @@ impl Orders {
             true
         });
         if let Some(given) = changed {
-            self.tell(&Message::Order(given));
+            self.tell(&SessionMessage::Order(given));
         }
     }
 
     /// Says that there is something in the store to look for.
     pub fn wake(&self) {
         self.wakes.send_modify(|wakes| *wakes += 1);
-        self.tell(&Message::Wake);
+        self.tell(&SessionMessage::Wake);
     }
 
     /// Asks the session to end, so many times.
     pub fn stop(&self, times: u64) {
-        self.tell(&Message::Stop { times });
+        self.tell(&SessionMessage::Stop { times });
     }
 
     /// Changes with each call of [`Self::wake`].
@@ -95,7 +95,7 @@ impl Orders {
         self.wakes.subscribe()
     }
 
-    fn tell(&self, message: &Message) {
+    fn tell(&self, message: &SessionMessage) {
         if let Some(listener) = &self.listener {
             listener(message);
         }
@@ -144,8 +144,8 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = Arc::clone(&told);
         let orders = Orders::telling(move |message| match message {
-            Message::Order(given) => telling.lock().unwrap().push(given.order),
-            Message::Wake | Message::Stop { .. } => panic!("{message:?}"),
+            SessionMessage::Order(given) => telling.lock().unwrap().push(given.order),
+            SessionMessage::Wake | SessionMessage::Stop { .. } => panic!("{message:?}"),
         });
         for order in [
             Order::StartNoTurn,

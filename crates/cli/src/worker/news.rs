@@ -14,12 +14,12 @@ use crate::error::Failure;
 use crate::screen::Screen;
 use crate::text::{count, local, visible};
 
-pub(super) struct News {
+pub(super) struct WorkerNews {
     json: bool,
     is_away: Cell<bool>,
 }
 
-impl News {
+impl WorkerNews {
     pub(super) fn new(json: bool) -> Self {
         Self { json, is_away: Cell::new(false) }
     }

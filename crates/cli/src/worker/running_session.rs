@@ -10,7 +10,7 @@ use hookwright_pipeline::orders::{Order, Orders};
 use hookwright_process::{end_run, kill_everything_now};
 use hookwright_store::{Fence, Patience, WorkerId};
 
-use super::session_process::{Assignment, MessageLine};
+use super::session_process::{MessageLine, SessionAssignment};
 use crate::carried_session::TakenWork;
 use crate::config_files::{ConfigOptions, process_environment};
 use crate::error::{Failure, SessionFailure, WorkerFailure};
@@ -37,7 +37,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     let Some(assignment) = read.ok().and_then(|_| serde_json::from_str(&line).ok()) else {
         return Ok(exit_code::GO_ON);
     };
-    let Assignment { project, session, root, lease, token, worker, setup } = assignment;
+    let SessionAssignment { project, session, root, lease, token, worker, setup } = assignment;
     let marker = marker(worker, token);
     let patience: Arc<OnceLock<Option<Patience>>> = Arc::default();
     let no_wait = {

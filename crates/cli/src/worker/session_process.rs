@@ -1,5 +1,5 @@
 //! [`SessionProcess`]: the process in which a worker runs a session. Its standard input is a pipe:
-//! the first line is the [`Assignment`], each further one is a [`MessageLine`]. If the worker ends, the pipe
+//! the first line is the [`SessionAssignment`], each further one is a [`MessageLine`]. If the worker ends, the pipe
 //! closes, and the process kills its agents and ends.
 
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use hookwright_pipeline::lease::LeaseOwner;
-use hookwright_pipeline::orders::{GivenOrder, Message, Order, Orders};
+use hookwright_pipeline::orders::{GivenOrder, Order, Orders, SessionMessage};
 use hookwright_store::WorkerId;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ const REASON_CHARS_MAX: usize = 300;
 
 /// The session that a process runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub(super) struct SessionAssignment {
     /// The project's name, else its path.
     pub(super) project: String,
     pub(super) session: String,
@@ -63,9 +63,9 @@ pub(super) enum OrderWord {
 }
 
 impl MessageLine {
-    fn new(message: &Message) -> Self {
+    fn new(message: &SessionMessage) -> Self {
         match message {
-            Message::Order(GivenOrder { order, why }) => {
+            SessionMessage::Order(GivenOrder { order, why }) => {
                 let order = match order {
                     Order::Continue => OrderWord::Continue,
                     Order::StartNoTurn => OrderWord::StartNoTurn,
@@ -74,8 +74,8 @@ impl MessageLine {
                 };
                 Self::Order { order, why: why.clone() }
             }
-            Message::Wake => Self::Wake,
-            Message::Stop { times } => Self::Stop { times: *times },
+            SessionMessage::Wake => Self::Wake,
+            SessionMessage::Stop { times } => Self::Stop { times: *times },
         }
     }
 
@@ -94,13 +94,13 @@ impl MessageLine {
 }
 
 /// The process's standard input, which closes when the worker ends.
-type Input = Arc<Mutex<Option<ChildStdin>>>;
+type ProcessInput = Arc<Mutex<Option<ChildStdin>>>;
 
 /// A process that runs a session, or waits for one.
 pub(super) struct SessionProcess {
     pid: u32,
     /// `None` once it was closed.
-    input: Input,
+    input: ProcessInput,
     orders: Orders,
     /// `None` once its end is waited for.
     child: Option<Child>,
@@ -154,7 +154,7 @@ impl SessionProcess {
     }
 
     /// Gives it its session.
-    pub(super) fn assign(&self, assignment: &Assignment) {
+    pub(super) fn assign(&self, assignment: &SessionAssignment) {
         let line = format!("{}\n", serde_json::to_string(assignment).unwrap_or_default());
         if let Some(input) = &mut *lock(&self.input) {
             // A process that has ended reads nothing; its end is seen elsewhere.
@@ -199,19 +199,19 @@ impl Drop for SessionProcess {
 
 /// Passes a message on. A process that stands still does not read, and its pipe may be full: then it
 /// has to end, unless the message only wakes it, which many earlier ones do as well.
-fn tell(input: &Input, message: &Message) {
+fn tell(input: &ProcessInput, message: &SessionMessage) {
     let line = serde_json::to_string(&MessageLine::new(message)).unwrap_or_default();
     let mut input = lock(input);
     let told = input.as_mut().map(|input| input.write_all(format!("{line}\n").as_bytes()));
     let is_full = told.is_some_and(|told| {
         told.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     });
-    if is_full && *message != Message::Wake {
+    if is_full && *message != SessionMessage::Wake {
         *input = None;
     }
 }
 
-fn lock(input: &Input) -> MutexGuard<'_, Option<ChildStdin>> {
+fn lock(input: &ProcessInput) -> MutexGuard<'_, Option<ChildStdin>> {
     input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -271,13 +271,13 @@ mod tests {
             Command::new("sleep").arg("1000").stdin(Stdio::piped()).spawn().expect("it starts");
         let stdin = child.stdin.take().expect("a pipe");
         rustix::fs::fcntl_setfl(&stdin, OFlags::NONBLOCK).expect("set");
-        let input: Input = Arc::new(Mutex::new(Some(stdin)));
+        let input: ProcessInput = Arc::new(Mutex::new(Some(stdin)));
         // More than any pipe holds.
         for _ in 0..1_000_000 {
-            tell(&input, &Message::Wake);
+            tell(&input, &SessionMessage::Wake);
         }
         assert!(lock(&input).is_some());
-        tell(&input, &Message::Stop { times: 1 });
+        tell(&input, &SessionMessage::Stop { times: 1 });
         assert!(lock(&input).is_none(), "its input is closed, so that it ends");
         child.kill().expect("killed");
         child.wait().expect("it has ended");

@@ -26,20 +26,20 @@ use super::{connection, schema, unexpected};
 use crate::{StoreError, limits};
 
 /// The result of a call, before it is read.
-pub(super) type CallResult = Result<Vec<Row>, CallFailure>;
+pub(super) type ServerAnswer = Result<Vec<Row>, CallFailure>;
 
 /// The calling side. The thread ends with the last clone.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionThread {
-    calls: UnboundedSender<Call>,
+    calls: UnboundedSender<ServerCall>,
     clock: Arc<ServerClock>,
     #[cfg(feature = "testing")]
     plans: Arc<Mutex<Option<Vec<String>>>>,
 }
 
-struct Call {
+struct ServerCall {
     statement: Statement,
-    reply: SyncSender<CallResult>,
+    reply: SyncSender<ServerAnswer>,
 }
 
 impl ConnectionThread {
@@ -88,9 +88,9 @@ impl ConnectionThread {
     }
 
     /// Makes a call and waits for its result.
-    pub(super) fn call(&self, statement: Statement) -> CallResult {
+    pub(super) fn call(&self, statement: Statement) -> ServerAnswer {
         let (reply, answer) = sync_channel(1);
-        let sent = self.calls.send(Call { statement, reply });
+        let sent = self.calls.send(ServerCall { statement, reply });
         let answer = sent.ok().and_then(|()| answer.recv().ok());
         answer.unwrap_or_else(|| Err(thread_ended().into()))
     }
@@ -172,15 +172,15 @@ struct Server {
 }
 
 impl Server {
-    async fn serve(&mut self, mut calls: UnboundedReceiver<Call>) {
-        while let Some(Call { statement, reply }) = calls.recv().await {
+    async fn serve(&mut self, mut calls: UnboundedReceiver<ServerCall>) {
+        while let Some(ServerCall { statement, reply }) = calls.recv().await {
             // A caller that has ended needs no result.
             let _ = reply.send(self.call(&statement).await);
         }
     }
 
     /// Makes a call, and repeats it while that can help.
-    async fn call(&mut self, statement: &Statement) -> CallResult {
+    async fn call(&mut self, statement: &Statement) -> ServerAnswer {
         let mut absence: Option<Absence> = None;
         let mut undone = 0;
         loop {
@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    async fn attempt(&mut self, statement: &Statement) -> CallResult {
+    async fn attempt(&mut self, statement: &Statement) -> ServerAnswer {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => self.open().await?,

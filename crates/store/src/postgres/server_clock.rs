@@ -13,19 +13,19 @@ pub(super) struct ServerClock {
 }
 
 /// The count of this machine when the server was asked for its time.
-pub(super) struct Question {
+pub(super) struct ClockQuestion {
     counted_ms: i64,
 }
 
 impl ServerClock {
     /// Notes when the server is asked.
-    pub(super) fn ask() -> Question {
-        Question { counted_ms: counted_ms() }
+    pub(super) fn ask() -> ClockQuestion {
+        ClockQuestion { counted_ms: counted_ms() }
     }
 
     /// Sets the clock. The server has read its own half way between question and answer, as far as
     /// one can tell.
-    pub(super) fn set(&self, asked: &Question, server_ms: i64) {
+    pub(super) fn set(&self, asked: &ClockQuestion, server_ms: i64) {
         let half_way = asked.counted_ms.midpoint(counted_ms());
         *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = Some((server_ms, half_way));
     }
