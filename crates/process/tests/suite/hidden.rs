@@ -29,7 +29,10 @@ async fn a_user_without_privileges_ends_such_a_daemon_too() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("it is ours");
     let copy = folder.path().join("suite");
-    std::fs::copy(std::env::current_exe().expect("this test has a path"), &copy).expect("a copy");
+    // A file that this process writes is busy while a process of another test has inherited it.
+    let program = std::env::current_exe().expect("this test has a path");
+    let copied = std::process::Command::new("cp").arg(program).arg(&copy).status();
+    assert!(copied.expect("it starts").success());
     let unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs";
     in_its_own_process_of(&copy, ALONE, |command| bash(&format!("{unprivileged} {command}"))).await;
 }

@@ -333,14 +333,22 @@ fn a_name_that_looks_like_an_address_is_a_folder() {
     }
 }
 
+/// This program, where another user may execute it. `cp` makes the copy: a file that this process has
+/// open for writing is busy while a process that another test starts has inherited it.
+fn copied_binary(folder: &Path) -> PathBuf {
+    let copy = folder.join("binary");
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    copy
+}
+
 #[test]
 fn what_may_not_be_written_is_told() {
     let folder = filled(Log::Empty);
     let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     // Root may write everywhere, so another user runs this, with a copy that it may execute.
     let is_root = rustix::process::geteuid().is_root();
-    let binary = folder.path().join("binary");
-    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    let binary = copied_binary(folder.path());
     let nobody = 65_534;
     if is_root {
         for file in ["store.sqlite3", "store.sqlite3-wal", "store.sqlite3-shm", "binary", ""] {
@@ -395,8 +403,7 @@ fn what_may_not_be_written_can_be_read() {
                 fs::remove_file(folder.path().join(file)).unwrap();
             }
         }
-        let binary = folder.path().join("binary");
-        fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+        let binary = copied_binary(folder.path());
         let mut command = Command::new(&binary);
         command.current_dir("/");
         // Root may write everywhere, so another user runs this.
