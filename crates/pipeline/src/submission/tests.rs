@@ -208,6 +208,9 @@ fn it_is_said_what_no_worker_has() {
     ] {
         assert_eq!(missing(&needs, &workers).as_deref(), expected);
     }
+    let needs = Needs { secrets: vec!["TOKEN".to_owned()], ..Needs::default() };
+    let expected = "secret TOKEN, which no worker has";
+    assert_eq!(missing(&needs, &[offer(&[], &[])]).as_deref(), Some(expected));
 }
 
 #[test]
