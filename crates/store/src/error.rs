@@ -158,7 +158,10 @@ impl StoreError {
             Self::Busy { waited } => format!("other processes kept {store} locked for {waited:?}"),
             Self::Away { since, cause } => {
                 let seconds = since.elapsed().unwrap_or_default().as_secs();
-                format!("{store} has been unreachable for {seconds} s: {cause}")
+                match seconds {
+                    0 => format!("{store} is unreachable: {cause}"),
+                    _ => format!("{store} has been unreachable for {seconds} s: {cause}"),
+                }
             }
             Self::Denied { cause } => format!("{store} denies access: {cause}"),
             Self::Untrusted { cause } => format!("{store} cannot be trusted: {cause}"),
