@@ -49,7 +49,7 @@ use hookwright_engine::ports::EndRequest;
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_events::firing_key::TaskFiring;
 use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, Verdict};
-use hookwright_process::{MARKER, faults, kill_everything_now};
+use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
@@ -201,14 +201,15 @@ impl Session {
         };
         let ended = tokio::select! {
             biased;
-            why = killed => {
-                kill_everything_now();
-                Err(SessionError::CutOff { why })
-            }
+            // What it was doing is dropped, and with that every process of its steps is killed.
+            why = killed => Err(SessionError::CutOff { why }),
             ended = self.go_to_its_end() => ended,
             never = task_desk.serve(&mut desk) => match never {},
             never = end_if_broken(&journal, &interrupt) => match never {},
         };
+        if matches!(ended, Err(SessionError::CutOff { .. })) {
+            self.engines.interrupt();
+        }
         task_desk.dismiss(desk).await;
         ended
     }
@@ -228,7 +229,6 @@ impl Session {
             };
             let given = self.orders.current();
             if given.order >= Order::End && !self.is_child() {
-                self.engines.interrupt();
                 return Err(SessionError::CutOff { why: given.why });
             }
             happened = match self.course.advance(self.measured(), happening) {

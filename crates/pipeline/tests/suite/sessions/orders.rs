@@ -1,11 +1,16 @@
 //! What a session does when it is ordered to stop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hookwright_events::{RunEventKind, SessionStatus, TurnEvent};
 use hookwright_pipeline::orders::Order;
 use hookwright_pipeline::session::SessionError;
+use hookwright_process::{How, Launch, Leader, Watch, run};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::project::Project;
 
@@ -73,4 +78,49 @@ async fn no_turn_starts_until_the_order_is_taken_back() {
     let ran = project.run().await;
     assert_eq!(ran.ended.status, SessionStatus::Completed);
     assert_eq!(notes.load(Ordering::Relaxed), 1, "it was shown, and waited for");
+}
+
+#[tokio::test]
+async fn an_order_to_kill_ends_the_processes_of_that_session_alone() {
+    let mut project = ordered(project(true), Order::Kill);
+    let (started, folder) = (Arc::new(Notify::new()), project.path(""));
+    let bystander = tokio::spawn({
+        let started = Arc::clone(&started);
+        let never = CancellationToken::new();
+        async move { run(bystander(folder), &mut NotesStart(started), &never).await.how }
+    });
+    started.notified().await;
+    let ended = project.take_up().await;
+    assert!(matches!(&ended, Err(SessionError::CutOff { .. })), "{ended:?}");
+    std::fs::write(project.path("bystander may end"), "").expect("written");
+    let how = bystander.await.expect("no panic");
+    assert!(matches!(how, How::Exited { code: 7 }), "{how:?}");
+}
+
+/// A process of the same program that belongs to no session.
+fn bystander(folder: PathBuf) -> Launch {
+    Launch {
+        program: "/bin/sh".into(),
+        args: vec![
+            "-c".into(),
+            "while [ ! -e 'bystander may end' ]; do /bin/sleep 0.01; done; exit 7".into(),
+        ],
+        shared_env: Arc::from([]),
+        env: Vec::new(),
+        working_dir: folder,
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(600),
+        kill_grace: Duration::ZERO,
+        linger: Duration::ZERO,
+        output_bytes_max: 0,
+        run_id: format!("bystander-{}", std::process::id()),
+    }
+}
+
+struct NotesStart(Arc<Notify>);
+
+impl Watch for NotesStart {
+    fn started(&mut self, _: &Leader) {
+        self.0.notify_one();
+    }
 }
