@@ -21,7 +21,8 @@ pub(super) const OTHER_VERSION: &str = "HW005";
 /// Why a call has failed.
 #[derive(Debug)]
 pub(super) enum CallFailure {
-    /// The connection is gone. What became of the call is unknown.
+    /// The connection is gone, or the call waited too long behind others. What became of the call is
+    /// unknown.
     Lost(String),
     /// The server has undone the call because of another one. Nothing has changed.
     Undone(String),
@@ -106,7 +107,14 @@ fn of_server(access: &PostgresAccess, error: &DbError) -> CallFailure {
         _ if code.starts_with("08") => return CallFailure::Lost(cause()),
         // Two transactions waited for each other, or one has changed what the other had read.
         "40P01" | "40001" => return CallFailure::Undone(cause()),
-        "55P03" => StoreError::Busy { waited: limits::LOCK_WAIT_MAX },
+        // An earlier copy of this very call may have the lock, and wait for a standby server. What
+        // became of that copy is unknown, as after a lost connection.
+        "55P03" => {
+            let waited = limits::LOCK_WAIT_MAX;
+            let cause =
+                format!("other changes have kept what this one needs locked for {waited:?}");
+            return CallFailure::Lost(cause);
+        }
         "28P01" => StoreError::Denied {
             cause: "the password is wrong, or the server does not know the user".to_owned(),
         },

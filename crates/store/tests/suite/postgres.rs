@@ -243,6 +243,42 @@ fn a_commit_that_never_arrived_is_repeated_and_its_late_copy_changes_nothing() {
     assert_eq!(values(&direct, "a"), ["1", "2"]);
 }
 
+/// As after a commit that waits for a standby server: its client counts it as lost, and repeats it.
+#[test]
+fn a_call_that_waits_behind_its_own_first_copy_is_repeated_until_that_has_ended() {
+    let (cluster, database) = (Cluster::shared(), database());
+    let store = PostgresStore::open(&access(&cluster.address(&database))).unwrap();
+    append(&store, "a", 0, &texts(["1"]));
+    cluster.sql(
+        &database,
+        "CREATE TABLE public.go (number int);
+        CREATE OR REPLACE FUNCTION hookwright.begin_change() RETURNS void LANGUAGE plpgsql AS $$
+        BEGIN PERFORM set_config('lock_timeout', '50ms', true); END $$",
+    );
+    let first_copy = "DO $$ BEGIN PERFORM c.id FROM hookwright.clients AS c FOR UPDATE; \
+                      WHILE NOT EXISTS (SELECT FROM public.go) LOOP PERFORM pg_sleep(0.01); \
+                      END LOOP; END $$";
+    let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'RowShareLock' AND granted \
+                  AND relation = 'hookwright.clients'::regclass";
+    let (journal, entries) = (journal("a"), texts(["2"]));
+    let append = Append { journal: &journal, expected: 1, entries: &entries };
+    let committed = std::thread::scope(|scope| {
+        scope.spawn(|| cluster.sql(&database, first_copy));
+        while cluster.sql(&database, locked) != "1" {}
+        let go = {
+            let database = database.clone();
+            move || drop(cluster.sql(&database, "INSERT INTO public.go VALUES (1)"))
+        };
+        let first_failed = go.clone();
+        store.patience().listen(Box::new(move |_| first_failed()));
+        let committed = store.commit(&Commit { append: Some(append), ..Commit::synced() });
+        go();
+        committed
+    });
+    assert_eq!(committed.map(|committed| committed.last), Ok(2));
+    assert_eq!(values(&store, "a"), ["1", "2"]);
+}
+
 #[test]
 fn a_lease_whose_grant_was_lost_belongs_to_its_taker() {
     let (relay, _, store) = relayed();
