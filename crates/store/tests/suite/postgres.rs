@@ -243,6 +243,24 @@ fn a_commit_that_never_arrived_is_repeated_and_its_late_copy_changes_nothing() {
     assert_eq!(values(&direct, "a"), ["1", "2"]);
 }
 
+#[test]
+fn the_calls_of_a_process_that_has_run_for_long_are_known_all_the_same() {
+    let (cluster, database) = (Cluster::shared(), database());
+    let store = PostgresStore::open(&access(&cluster.address(&database))).unwrap();
+    append(&store, "a", 0, &texts(["1"]));
+    cluster.sql(
+        &database,
+        "INSERT INTO hookwright.clients (id, number, result) VALUES ('ended', 1, '{}');
+        UPDATE hookwright.clients SET created = now() - interval '8 days'",
+    );
+    append(&store, "a", 1, &texts(["2"]));
+    // A new process removes the rows of old ones.
+    let other = PostgresStore::open(&access(&cluster.address(&database))).unwrap();
+    append(&other, "b", 0, &texts(["1"]));
+    let known = "SELECT count(*), count(*) FILTER (WHERE id = 'ended') FROM hookwright.clients";
+    assert_eq!(cluster.sql(&database, known), "2|0");
+}
+
 /// As after a commit that waits for a standby server: its client counts it as lost, and repeats it.
 #[test]
 fn a_call_that_waits_behind_its_own_first_copy_is_repeated_until_that_has_ended() {

@@ -17,6 +17,7 @@ CREATE TABLE hookwright.clients (
     result bigint[] NOT NULL,
     -- The texts of the result of a claim.
     texts bytea[] NOT NULL DEFAULT '{}',
+    -- When it was created or last used, to the day.
     created timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 CREATE INDEX clients_by_age ON hookwright.clients (created);
@@ -74,7 +75,10 @@ END $$;
 CREATE FUNCTION hookwright.end_call(client bytea, call_number bigint, call_result bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE hookwright.clients AS c SET number = call_number, result = call_result
+    UPDATE hookwright.clients AS c SET number = call_number, result = call_result,
+        -- A process that runs for long must not lose the row that a repetition looks for. The index
+        -- is changed once a day.
+        created = CASE WHEN c.created < now() - interval '1 day' THEN now() ELSE c.created END
         WHERE c.id = client;
     PERFORM hookwright.count_change();
 END $$;
