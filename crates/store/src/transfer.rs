@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use crate::kept_tasks::claimed_value;
 use crate::{
-    Append, Commit, Entry, Expected, Filter, JournalKey, Kind, LaneKey, Put, Queued, Record,
-    RecordKey, Store, StoreError, limits, records,
+    Append, Commit, Entry, Expect, Expected, Filter, JournalKey, Kind, LaneKey, Put, Queued,
+    Record, RecordKey, Store, StoreError, limits, records,
 };
 
 /// A transfer from one store to another.
@@ -61,9 +61,11 @@ impl Transfer<'_> {
                 _ => return Ok(TransferOutcome::Differs),
             },
             None => {
-                // The rest of a copy that was interrupted.
-                let drop_journals = vec![journal.clone()];
-                self.to.commit(&Commit { drop_journals, ..Commit::synced() })?;
+                match self.drop_rest(key, &journal) {
+                    // A session has begun there meanwhile.
+                    Err(StoreError::RecordConflict { .. }) => return Ok(TransferOutcome::Differs),
+                    dropped => dropped?,
+                }
                 0
             }
         };
@@ -80,6 +82,14 @@ impl Transfer<'_> {
         let puts = vec![put(Kind::Session, &record, expected, None)];
         self.to.commit(&Commit { puts, ..Commit::synced() })?;
         Ok(TransferOutcome::Copied)
+    }
+
+    /// Drops what a copy that was interrupted has left: a journal without its session.
+    fn drop_rest(&self, key: &RecordKey, journal: &JournalKey) -> Result<(), StoreError> {
+        let expected = Expected::Absent;
+        let expects = vec![Expect { kind: Kind::Session, key: key.clone(), expected }];
+        let drop_journals = vec![journal.clone()];
+        self.to.commit(&Commit { expects, drop_journals, ..Commit::synced() }).map(|_| ())
     }
 
     /// The number of entries in the other store if they are the beginning of this journal.

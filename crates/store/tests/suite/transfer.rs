@@ -1,7 +1,10 @@
 //! Sessions are copied from one store to another, and nothing that is there is overwritten.
 
+use std::sync::{Arc, Once};
+
 use hookwright_store::{
     Commit, Expected, Kind, LaneKey, Put, Queued, SqliteStore, Store, Transfer, TransferOutcome,
+    WatchedStore,
 };
 
 use crate::situation::{append, key, postgres, put, texts, values};
@@ -65,4 +68,23 @@ fn a_copy_that_was_interrupted_is_made_anew() {
     let outcome = Transfer { from: &from, to: &to }.session(&key("a")).unwrap();
     assert_eq!(outcome, TransferOutcome::Copied);
     assert_eq!(values(&to, "a"), ["1", "2"]);
+}
+
+#[test]
+fn a_session_that_begins_there_during_the_move_is_left_alone() {
+    let (from, there) = (SqliteStore::in_memory().unwrap(), Arc::new(postgres()));
+    append(&from, "a", 0, &texts(["1", "2"]));
+    write(&from, vec![put("a", Expected::Absent, "record")]);
+    let (begun, begins) = (Once::new(), Arc::clone(&there));
+    let to = WatchedStore::new(Arc::clone(&there) as Arc<dyn Store>).before_commit(move |_| {
+        begun.call_once(|| {
+            append(&*begins, "a", 0, &texts(["there"]));
+            write(&*begins, vec![put("a", Expected::Absent, "another")]);
+        });
+        Ok(())
+    });
+    let outcome = Transfer { from: &from, to: &to }.session(&key("a")).unwrap();
+    assert_eq!(outcome, TransferOutcome::Differs);
+    assert_eq!(values(&*there, "a"), ["there"]);
+    assert_eq!(there.get(Kind::Session, &key("a")).unwrap().unwrap().value, "another");
 }
