@@ -27,6 +27,7 @@ use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::leftovers;
 use hookwright_pipeline::limits::LOSSES_MAX;
 use hookwright_pipeline::orders::Order;
+use hookwright_pipeline::process_leases;
 use hookwright_pipeline::submission::{
     self, ClaimedSession, Claimer, Return, Returned, WorkerOffer,
 };
@@ -118,6 +119,7 @@ struct Worker {
 struct EndedSession {
     key: RecordKey,
     fence: Fence,
+    process: LeaseOwner,
     why: Return,
     end: EndOfProcess,
 }
@@ -388,17 +390,21 @@ impl Worker {
             (false, None) if end.was_interrupted() && !was_ordered => Return::Stopped,
             (false, None) => Return::Lost,
         };
-        self.ended.push_back(EndedSession { key, fence, why, end });
+        let process = process.owner(self.heart.id());
+        self.ended.push_back(EndedSession { key, fence, process, why, end });
     }
 
     /// Gives sessions back that have not ended with their processes. While the store is unreachable
     /// they wait; if this worker ends meanwhile, others find them.
     async fn give_back_ended(&mut self, screen: &Screen) -> Result<(), Failure> {
-        while let Some(EndedSession { key, fence, why, .. }) = self.ended.front() {
+        while let Some(EndedSession { key, fence, process, why, .. }) = self.ended.front() {
             let (key, fence, why) = (key.clone(), fence.clone(), why.clone());
+            let process = process.clone();
             let returned = self
                 .ask(screen, move |store| {
-                    let returned = submission::give_back(store, &key, &fence, iso(now_ms()), why)?;
+                    process_leases::release(store, &process, &fence)?;
+                    let returned =
+                        submission::give_back(store, &key, &fence, iso(now_ms()), why)?;
                     let record = store.get(Kind::Session, &key)?;
                     Ok((returned, record.map(|record| record.status)))
                 })

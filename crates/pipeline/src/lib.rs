@@ -13,6 +13,7 @@
 //! | [`store_calls`] | a session's calls to its store, which do not block it |
 //! | [`heart`], [`orders`] | a process that shares its store with other machines: its beats, and what its sessions may do |
 //! | [`leftovers`] | what dead workers left running on this machine |
+//! | [`process_leases`] | what a session's process held that its worker has outlived |
 //! | [`submission`] | sessions that wait for workers, and what they need |
 //! | [`stored_session`] | a session in the store, and whether a process runs it |
 //! | [`session_files`] | the files of a session's folder, in the store |
@@ -49,6 +50,7 @@ pub mod made_names;
 pub mod orders;
 mod pending_output;
 pub mod plan;
+pub mod process_leases;
 mod prompt;
 pub mod prompted_session;
 pub mod queue;

@@ -84,4 +84,6 @@ pub use store::Store;
 pub use transfer::{Transfer, TransferOutcome};
 #[cfg(feature = "testing")]
 pub use watched::WatchedStore;
-pub use workers::{BeatReply, StoredWorker, WatchedWorker, WorkerId, WorkerIdError, Workers};
+pub use workers::{
+    BeatReply, StoredWorker, WatchedWorker, WorkerId, WorkerIdError, WorkerLease, Workers,
+};

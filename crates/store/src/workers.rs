@@ -67,9 +67,9 @@ pub trait Workers: Send + Sync {
     /// Workers with a higher id than this, in the order of ids. An empty page is the end.
     fn list(&self, after: Option<WorkerId>) -> Result<Vec<StoredWorker>, StoreError>;
 
-    /// The names of the leases that a worker holds, at most
+    /// The leases that a worker holds, at most
     /// [`limits::LEASES_LISTED_MAX`](crate::limits::LEASES_LISTED_MAX).
-    fn leases(&self, id: WorkerId) -> Result<Vec<String>, StoreError>;
+    fn leases(&self, id: WorkerId) -> Result<Vec<WorkerLease>, StoreError>;
 }
 
 /// The answer to a beat.
@@ -96,6 +96,15 @@ pub struct WatchedWorker {
     pub id: WorkerId,
     /// The number of its last beat.
     pub number: u64,
+}
+
+/// A lease of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerLease {
+    /// The lease with its token.
+    pub fence: Fence,
+    /// The process of the worker that holds it, as it described itself.
+    pub holder: String,
 }
 
 /// What a store knows of a worker.

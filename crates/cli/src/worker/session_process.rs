@@ -98,7 +98,8 @@ type ProcessInput = Arc<Mutex<Option<ChildStdin>>>;
 
 /// A process that runs a session, or waits for one.
 pub(super) struct SessionProcess {
-    pid: u32,
+    /// Without its worker.
+    process: LeaseOwner,
     /// `None` once it was closed.
     input: ProcessInput,
     orders: Orders,
@@ -128,29 +129,30 @@ impl SessionProcess {
             .process_group(0)
             .spawn()
             .map_err(failed)?;
-        let (pid, input) = (child.id(), Arc::new(Mutex::new(child.stdin.take())));
+        let process = LeaseOwner::process(child.id());
+        let input = Arc::new(Mutex::new(child.stdin.take()));
         let told = Arc::clone(&input);
         let orders = Orders::telling(move |message| tell(&told, message));
-        Ok(Self { pid, input, orders, child: Some(child) })
+        Ok(Self { process, input, orders, child: Some(child) })
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.pid
+        self.process.pid
     }
 
     /// Whether it has not ended while it waited for its session.
     pub(super) fn runs(&self) -> bool {
-        self.holder_of_process().may_run()
+        self.process.may_run()
+    }
+
+    /// It as the holder of leases of this worker, also after its end.
+    pub(super) fn owner(&self, worker: WorkerId) -> LeaseOwner {
+        LeaseOwner { worker: Some(worker), ..self.process.clone() }
     }
 
     /// Its description as the holder of a lease of this worker.
     pub(super) fn holder(&self, worker: WorkerId) -> String {
-        let holder = LeaseOwner { worker: Some(worker), ..self.holder_of_process() };
-        serde_json::to_string(&holder).unwrap_or_default()
-    }
-
-    fn holder_of_process(&self) -> LeaseOwner {
-        LeaseOwner::process(self.pid)
+        serde_json::to_string(&self.owner(worker)).unwrap_or_default()
     }
 
     /// Gives it its session.

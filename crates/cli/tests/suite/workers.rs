@@ -2,6 +2,7 @@
 
 mod attacked;
 mod carried;
+mod ended_processes;
 
 use std::path::PathBuf;
 use std::process::Command;

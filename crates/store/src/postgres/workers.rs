@@ -12,7 +12,10 @@ use super::no_row;
 use super::patience::Patience;
 use super::read;
 use super::statement::{SqlValue, Statement, signed};
-use crate::{BeatReply, Fence, StoreError, StoredWorker, WatchedWorker, WorkerId, Workers, limits};
+use crate::{
+    BeatReply, Fence, StoreError, StoredWorker, WatchedWorker, WorkerId, WorkerLease, Workers,
+    limits,
+};
 
 /// The channel on which the server tells that a worker was woken, with its id.
 const WAKES: &str = "hookwright_wakes";
@@ -175,12 +178,16 @@ impl Workers for PostgresWorkers {
         self.calls.read(statement, stored_worker)
     }
 
-    fn leases(&self, id: WorkerId) -> Result<Vec<String>, StoreError> {
-        let text = "SELECT l.name FROM hookwright.leases AS l WHERE l.worker = $1 LIMIT $2";
+    fn leases(&self, id: WorkerId) -> Result<Vec<WorkerLease>, StoreError> {
+        let text = "SELECT l.name, l.token, l.holder FROM hookwright.leases AS l \
+                    WHERE l.worker = $1 LIMIT $2";
         let statement = Statement::new(text)
             .with(SqlValue::Bytes(Some(id.bytes())))
             .number(signed(limits::LEASES_LISTED_MAX as u64));
-        self.calls.read(statement, |row| read::text(row, 0))
+        self.calls.read(statement, |row| {
+            let fence = Fence { lease: read::text(row, 0)?, token: read::number(row, 1)? };
+            Ok(WorkerLease { fence, holder: read::text(row, 2)? })
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use hookwright_postgres_server::{Cluster, Relay};
 use hookwright_store::{
     Acquired, BeatReply, ClaimLane, ClaimLease, ClaimRequest, Commit, Durability, Expected, Fence,
     Held, Kind, LeaseState, Life, PostgresStore, Put, Queued, SqliteStore, Store, StoreError,
-    WatchedWorker, WorkerId, limits,
+    WatchedWorker, WorkerId, Workers, limits,
 };
 
 use crate::situation::{access, database, put};
@@ -216,15 +216,21 @@ fn the_holder_of_a_lease_learns_how_often_it_was_asked_to_end() {
     assert_eq!(one.beat(&[first, next]).stops, []);
 }
 
+/// The names of a worker's leases.
+fn leases(workers: &dyn Workers, id: WorkerId) -> Vec<String> {
+    let mut names: Vec<String> =
+        workers.leases(id).unwrap().into_iter().map(|lease| lease.fence.lease).collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn a_worker_that_leaves_gives_all_back() {
     let [one, two] = machines();
     two.granted("a");
     two.granted("b");
     let workers = two.store.workers().unwrap();
-    let mut leases = workers.leases(two.id).unwrap();
-    leases.sort();
-    assert_eq!(leases, ["a", "b"]);
+    assert_eq!(leases(&*workers, two.id), ["a", "b"]);
     workers.leave(two.id).unwrap();
     workers.leave(two.id).unwrap();
     assert_eq!(workers.find(two.id).unwrap(), None);
@@ -242,7 +248,8 @@ fn a_process_of_a_worker_holds_leases_as_that_worker() {
     assert_eq!(workers.own_id(), None);
     workers.act_as(machine.id);
     process.acquire("run", "a child", None).unwrap();
-    assert_eq!(workers.leases(machine.id).unwrap(), ["run"]);
+    assert_eq!(leases(&*workers, machine.id), ["run"]);
+    assert_eq!(workers.leases(machine.id).unwrap()[0].holder, "a child");
 }
 
 #[test]
@@ -299,7 +306,7 @@ fn a_claim_takes_the_lease_of_a_dead_worker_and_of_no_other() {
     one.declare_dead(&two);
     let second = claim(&one).expect("its holder is dead").fence.expect("a lease");
     assert!(second.token > first.token);
-    assert_eq!(one.store.workers().unwrap().leases(one.id).unwrap(), ["session/a"]);
+    assert_eq!(leases(&*one.store.workers().unwrap(), one.id), ["session/a"]);
     assert_eq!(claim(&three), None, "its new holder lives");
     let refused = two.store.claim(&request(&lanes, lease)).unwrap_err();
     assert_eq!(refused, StoreError::DeclaredDead { worker: two.id });
