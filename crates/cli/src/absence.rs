@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use hookwright_store::{Patience, PostgresStore, Reachability, Store, StoreLocation};
+use hookwright_pipeline::orders::{Order, Orders};
+use hookwright_store::{Patience, PostgresStore, Reachability, Store, StoreError, StoreLocation};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Failure;
@@ -16,6 +17,9 @@ use crate::store_time;
 /// How long a session that was interrupted still waits: enough to connect again, if the database
 /// is back at this moment.
 const INTERRUPTED_WAIT: Duration = Duration::from_secs(2);
+
+/// Pause between two attempts to open the store of a session that a worker has taken.
+const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Where lines about the store are printed; `None` is standard error.
 static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
@@ -54,6 +58,29 @@ pub(crate) fn store_of_session() -> Result<StoreOfSession, Failure> {
     let store: Arc<dyn Store> = Arc::new(store);
     store_time::follow(&store);
     Ok((store, Some(patience)))
+}
+
+/// Opens the store of a session that a worker has taken: the store was there a moment ago, so this
+/// waits as long as the session's calls do, unless the session has to end.
+pub(crate) fn open_patiently<T>(
+    open: impl Fn() -> Result<T, Failure>,
+    orders: &Orders,
+) -> Result<T, Failure> {
+    let limit = match state::location()? {
+        StoreLocation::Postgres(access) => access.session_away_max,
+        StoreLocation::Folder(_) => Duration::ZERO,
+    };
+    let began = Instant::now();
+    loop {
+        match open() {
+            Err(Failure::Store(StoreError::Away { .. }))
+                if began.elapsed() < limit && orders.current().order < Order::End =>
+            {
+                thread::sleep(OPEN_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn tell(change: Reachability, limit: Duration, patience: &Patience) {

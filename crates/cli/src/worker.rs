@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `session_process.rs` | a session's process, as the worker sees it |
 //! | `running_session.rs` | what happens in that process |
+//! | `left_sessions.rs` | sessions that the worker leaves to others |
 //! | `news.rs` | what the worker prints |
 //!
 //! A process is started before its session is known, because a claim names the process that holds
@@ -13,6 +14,7 @@
 //! are passed on to their processes. The store is asked on another thread, so that signals and ends of sessions are seen while it is
 //! unreachable. Nothing is claimed then.
 
+mod left_sessions;
 mod news;
 mod running_session;
 mod session_process;
@@ -37,6 +39,7 @@ use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, WorkerId, Work
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::left_sessions::LeftSessions;
 use self::news::WorkerNews;
 pub(crate) use self::news::short_id;
 pub(crate) use self::running_session::run_assigned;
@@ -55,9 +58,6 @@ const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause between two searches for sessions of workers that have ended.
 const RECOVER_PAUSE: Duration = Duration::from_secs(10);
-
-/// How long a worker leaves a session to others that it could not run.
-const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// A worker that gave a sign of life at most so long ago is not looked at any closer.
 const RECENTLY: Duration = Duration::from_secs(60);
@@ -104,8 +104,7 @@ struct Worker {
     last_number: u64,
     /// The project that is asked first next time, so that none waits for another.
     next_project: usize,
-    /// Sessions that are left to other workers, and until when.
-    left_to_others: Vec<(RecordKey, Instant)>,
+    left_to_others: LeftSessions,
     /// The store's number of changes when nothing was left to claim.
     seen: Option<u64>,
     is_ending: bool,
@@ -181,7 +180,7 @@ impl Worker {
             ends: JoinSet::new(),
             last_number: 0,
             next_project: 0,
-            left_to_others: Vec::new(),
+            left_to_others: LeftSessions::default(),
             seen: None,
             is_ending: false,
             is_dead: false,
@@ -274,10 +273,7 @@ impl Worker {
 
     /// Claims sessions until every place is taken or no session is left.
     async fn claim_all(&mut self, screen: &Screen) -> Result<(), Failure> {
-        let now = Instant::now();
-        let left = self.left_to_others.len();
-        self.left_to_others.retain(|(_, until)| *until > now);
-        if self.left_to_others.len() < left {
+        if self.left_to_others.has_expired(Instant::now()) {
             self.seen = None;
         }
         if self.running.len() >= self.setup.offer.at_once {
@@ -309,9 +305,7 @@ impl Worker {
             None => SessionProcess::start()?,
         };
         let holder = spare.holder(self.heart.id());
-        let of_project = |(key, _): &&(RecordKey, Instant)| key.project == project.key;
-        let skip = self.left_to_others.iter().filter(of_project);
-        let skip: Vec<String> = skip.map(|(key, _)| key.name.clone()).collect();
+        let skip = self.left_to_others.names(&project.key);
         let (key, worker, offers) =
             (project.key.clone(), self.heart.id().to_string(), self.offers.clone());
         let claimed = self
@@ -417,7 +411,7 @@ impl Worker {
             };
             let Some(EndedSession { key, why, end, .. }) = self.ended.pop_front() else { break };
             if why != Return::GivenBack && returned == Returned::Queued {
-                self.left_to_others.push((key.clone(), Instant::now() + RETRY_AFTER));
+                self.left_to_others.leave(&key, Instant::now());
             }
             self.news.ended(&key, &returned, &why, status.as_deref(), &end, screen)?;
         }

@@ -53,8 +53,11 @@ pub struct Submission {
     /// The worker that has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// Workers in a row that were lost with it before an iteration ended.
+    /// Workers in a row that were lost with it, or could not run it, before an iteration ended.
     pub losses: u32,
+    /// Those of them that could not run it. Each counts once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_by: Vec<String>,
     /// Its iterations when it was queued last.
     pub iterations: u32,
 }
@@ -262,13 +265,17 @@ fn try_give_back(
     let fence = anew.as_ref().unwrap_or(fence);
     let host = held.and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
     let host = host.map(|holder| holder.machine.host);
-    let (returned, happened) = returned(&mut record, why, host.as_deref().unwrap_or("?"));
-    let event = event(&key.name, now, happened);
-    if matches!(returned, Returned::Paused { .. } | Returned::Stopped) {
-        record.see(&event);
+    let host = host.as_deref().unwrap_or("?");
+    let (returned, happened) = returned(&mut record, why, host, found.claim_note);
+    let event = happened.map(|happened| event(&key.name, now, happened));
+    if let Some(event) = &event
+        && matches!(returned, Returned::Paused { .. } | Returned::Stopped)
+    {
+        record.see(event);
     }
     let journal = journal_of(&record);
-    let entries = [serde_json::to_string(&event).unwrap_or_default()];
+    let entries = event.iter().map(|event| serde_json::to_string(event).unwrap_or_default());
+    let entries: Vec<String> = entries.collect();
     let append = Append { journal: &journal, expected: store.last(&journal)?, entries: &entries };
     let puts = vec![put(&record, Expected::Version(found.version))];
     let commit = Commit {
@@ -282,20 +289,46 @@ fn try_give_back(
     Ok(returned)
 }
 
-/// What becomes of a session, and what its journal says of it.
-fn returned(record: &mut SessionRecord, why: Return, host: &str) -> (Returned, SessionEvent) {
+impl Submission {
+    /// Counts a worker that has the session no longer. Returns whether that is news: a worker that
+    /// could not run it, and tries again, counts once.
+    fn count(&mut self, why: &Return, worker: Option<String>, iterations: u32) -> bool {
+        let has_progressed = iterations > self.iterations;
+        (self.worker, self.iterations) = (None, iterations);
+        if has_progressed {
+            (self.losses, self.refused_by) = (0, Vec::new());
+            return true;
+        }
+        match why {
+            Return::GivenBack | Return::Stopped => {}
+            Return::Lost => self.losses += 1,
+            Return::Refused { .. } => {
+                if worker.as_ref().is_some_and(|worker| self.refused_by.contains(worker)) {
+                    return false;
+                }
+                self.refused_by.extend(worker);
+                self.losses += 1;
+            }
+        }
+        true
+    }
+}
+
+/// What becomes of a session, and what its journal says of it: nothing if the same worker says again
+/// that it cannot run it.
+fn returned(
+    record: &mut SessionRecord,
+    why: Return,
+    host: &str,
+    claimed_by: Option<String>,
+) -> (Returned, Option<SessionEvent>) {
     let iterations = record.iterations;
     let submission = record.submission.get_or_insert_default();
-    let has_progressed = iterations > submission.iterations;
-    (submission.worker, submission.iterations) = (None, iterations);
-    submission.losses = match why {
-        _ if has_progressed => 0,
-        Return::GivenBack | Return::Stopped => submission.losses,
-        Return::Lost | Return::Refused { .. } => submission.losses + 1,
-    };
+    let worker = submission.worker.take().or(claimed_by);
+    let is_news = submission.count(&why, worker, iterations);
     if why == Return::Stopped {
         let (status, reason) = (SessionStatus::Interrupted, "stopped at once".to_owned());
-        return (Returned::Stopped, SessionEvent::SessionEnded { status, reason });
+        return (Returned::Stopped, Some(SessionEvent::SessionEnded { status, reason }));
     }
     if submission.losses >= LOSSES_MAX {
         let reason = match &why {
@@ -308,7 +341,7 @@ fn returned(record: &mut SessionRecord, why: Return, host: &str) -> (Returned, S
         };
         let ended =
             SessionEvent::SessionEnded { status: SessionStatus::Paused, reason: reason.clone() };
-        return (Returned::Paused { reason }, ended);
+        return (Returned::Paused { reason }, Some(ended));
     }
     record.status = SessionStatus::Queued;
     let note = match why {
@@ -320,7 +353,7 @@ fn returned(record: &mut SessionRecord, why: Return, host: &str) -> (Returned, S
             format!("the worker on {host} cannot run the session: {reason}")
         }
     };
-    (Returned::Queued, SessionEvent::Noted { note })
+    (Returned::Queued, is_news.then_some(SessionEvent::Noted { note }))
 }
 
 /// The sessions of a worker in this project.
@@ -390,6 +423,7 @@ pub fn queue_again(
     let iterations = record.iterations;
     let submission = record.submission.get_or_insert_default();
     (submission.worker, submission.losses, submission.iterations) = (None, 0, iterations);
+    submission.refused_by.clear();
     submission.skip_gates = skip_gates;
     if max_cost.is_some() {
         submission.max_cost = max_cost;

@@ -208,7 +208,8 @@ impl KeptWork<'_> {
 }
 
 /// Makes the work tree of a session that this machine has claimed under a lease with this token, and
-/// what keeps it. The project root is [`WorkPlace::root`].
+/// what keeps it. The project root is [`WorkPlace::root`]. While the remote is away it waits, up to a
+/// limit.
 pub async fn take_work(
     git: GitProgram,
     calls: &StoreCalls,
@@ -223,7 +224,9 @@ pub async fn take_work(
     let tree = calls.call(move |store| read_tree(store, &key)).await.map_err(KeepError::from)?;
     let refs = TreeRefs::new(session.clone(), &record.id);
     let trees = Arc::new(GitTrees::new(git, work, refs, token, place, secrets));
-    trees.prepare(tree.as_ref()).await.map_err(KeepError::from)?;
+    // The caller ends this future if it is interrupted, and nothing is shown before a session begins.
+    let (never, show) = (CancellationToken::new(), |_| {});
+    patiently(|| Box::pin(trees.prepare(tree.as_ref())), &never, &show).await?;
     Ok(WorkKeeper::new(trees, SessionFolder::new(place.root(work), session), record))
 }
 

@@ -26,6 +26,8 @@ struct Network {
 struct State {
     /// New connections are closed.
     is_closed: bool,
+    /// How many were.
+    refused: u64,
     /// What clients send is held back.
     holds_requests: bool,
     /// What the server sends is held back.
@@ -85,6 +87,17 @@ impl Relay {
         let mut state = self.network.state();
         state.is_closed = true;
         state.cut();
+    }
+
+    /// Refuses new connections. Those that are open stay.
+    pub fn refuse(&self) {
+        self.network.state().is_closed = true;
+    }
+
+    /// How many connections were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.network.state().refused
     }
 
     /// Admits connections again.
@@ -181,8 +194,12 @@ impl Network {
     }
 
     fn connect(self: &Arc<Self>, client: TcpStream, server: u16) -> io::Result<()> {
-        if self.state().is_closed {
-            return client.shutdown(Shutdown::Both);
+        {
+            let mut state = self.state();
+            if state.is_closed {
+                state.refused += 1;
+                return client.shutdown(Shutdown::Both);
+            }
         }
         let server = TcpStream::connect(("127.0.0.1", server))?;
         client.set_nodelay(true)?;

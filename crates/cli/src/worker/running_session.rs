@@ -21,7 +21,7 @@ use crate::resumption::{Resumption, record_of};
 use crate::runner::ProjectRunner;
 use crate::screen::Screen;
 use crate::session_options::{OutputOptions, SessionOptions};
-use crate::{exit_code, state};
+use crate::{absence, exit_code, state};
 
 /// The mark of everything that the session with this token starts. A store uses a token once, but
 /// another store may have the same.
@@ -56,7 +56,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         no_global_hooks: false,
     };
     let mut place = ProjectRunner::find(&options)?;
-    let store = place.open_store()?;
+    let store = absence::open_patiently(|| place.open_store(), &orders)?;
     let _ = patience.set(place.patience());
     if let Some(workers) = store.workers() {
         workers.act_as(worker);

@@ -150,6 +150,39 @@ fn three_workers_in_a_row_without_an_iteration_pause_the_session() {
     assert_eq!(lose(&store, "g", 0), Returned::Queued);
 }
 
+/// A worker takes the session, and cannot run it.
+fn refuse(store: &dyn Store, worker: &str) -> Returned {
+    let claimed = claim(store, "/p", worker, &[]).expect("asked").expect("it is ready");
+    let why = Return::Refused { reason: "no agent".to_owned() };
+    give_back(store, &key("s"), &claimed.fence, NOW.to_owned(), why).expect("given back")
+}
+
+#[test]
+fn a_worker_that_cannot_run_a_session_counts_once_however_often_it_tries() {
+    let store = store();
+    submit(&store, "s", Needs::default());
+    let entries = || {
+        let journal = JournalKey { project: "/p".into(), session: "s".into() };
+        store.last(&journal).expect("read")
+    };
+    for _ in 0..10 {
+        assert_eq!(refuse(&store, "a"), Returned::Queued);
+        assert_eq!(entries(), 2, "its journal says it once");
+    }
+    assert_eq!(refuse(&store, "b"), Returned::Queued);
+    assert_eq!(refuse(&store, "a"), Returned::Queued);
+    let Returned::Paused { reason } = refuse(&store, "c") else { panic!("three refused it") };
+    let expected = "3 workers in a row could not run it; on ";
+    assert!(reason.starts_with(expected) && reason.ends_with(": no agent"), "{reason}");
+    // A person lets it go on.
+    let fence = lease::take(&store, "session//p/s").expect("free");
+    let found = store.get(Kind::Session, &key("s")).expect("read").expect("it is there");
+    queue_again(&store, &found, &fence, Vec::new(), None).expect("queued");
+    for worker in ["a", "b", "a"] {
+        assert_eq!(refuse(&store, worker), Returned::Queued);
+    }
+}
+
 #[test]
 fn only_sessions_of_a_worker_that_has_ended_are_recovered() {
     let store = store();

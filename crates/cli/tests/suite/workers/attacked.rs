@@ -153,6 +153,28 @@ fn a_session_whose_claim_was_not_answered_is_run() {
 }
 
 #[test]
+fn a_store_that_takes_no_connections_for_a_moment_is_waited_for() {
+    let apart = Apart::with(
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log'}\n",
+    );
+    let mut first = apart.worker();
+    hears(&mut first, "joined");
+    let connections = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' \
+         AND application_name = 'hookwright'",
+        apart.database
+    );
+    until("the worker has both connections", || apart.sql(&connections) == "2");
+    apart.relay.refuse();
+    submit(&apart.sandbox, &["--session", "s"]);
+    until("the session's process has tried twice", || apart.relay.refused() >= 2);
+    apart.relay.open();
+    until("the session is complete", || is(&apart.sandbox, "s", "completed"));
+    assert_eq!(session(&apart.sandbox, "s")["submission"]["losses"], 0);
+    assert_eq!(lines(&apart.sandbox, "log"), ["turn"]);
+}
+
+#[test]
 fn a_hook_in_a_work_tree_cannot_answer_the_question_of_its_session() {
     let sandbox = git_project();
     let root = sandbox.path("").canonicalize().unwrap();

@@ -1,5 +1,6 @@
 //! Sessions of a project in git: workers make a work tree of the submitted commit.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -77,6 +78,42 @@ fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch
     assert_eq!(pruned.code, 0, "{pruned:?}");
     let refs = git(&remote(&sandbox), &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(refs, "refs/heads/hookwright/s");
+}
+
+/// A folder with a `git` that appends its arguments to `calls` beside it.
+fn noted_git(sandbox: &Sandbox) -> String {
+    let folder = sandbox.path("..").canonicalize().unwrap().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let found = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
+    let git = String::from_utf8(found.stdout).unwrap();
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> {}/calls\nexec {} \"$@\"\n",
+        folder.display(),
+        git.trim()
+    );
+    let program = folder.join("git");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_git_remote_that_is_away_when_a_worker_begins_a_session_is_waited_for() {
+    let sandbox = git_project();
+    submit(&sandbox, &["--session", "s"]);
+    write(&sandbox, "go", "");
+    let away = remote(&sandbox).with_extension("away");
+    std::fs::rename(remote(&sandbox), &away).unwrap();
+    let folder = noted_git(&sandbox);
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let sandbox = sandbox.set("PATH", &path);
+    let _worker = worker(&sandbox, "a", &[]);
+    let calls = || std::fs::read_to_string(format!("{folder}/calls")).unwrap_or_default();
+    let fetches = || calls().lines().filter(|line| line.contains("fetch ")).count();
+    until("it was fetched in vain and is fetched again", || fetches() >= 2);
+    std::fs::rename(&away, remote(&sandbox)).unwrap();
+    until("the session is complete", || is(&sandbox, "s", "completed"));
+    assert_eq!(session(&sandbox, "s")["submission"]["losses"], 0);
 }
 
 #[test]
