@@ -7,7 +7,6 @@ use clap::Args;
 use hookwright_agents::presets;
 use hookwright_config::WorkerSettings;
 use hookwright_engine::Secrets;
-use hookwright_engine::ports::Ports;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::record::SessionRecord;
@@ -25,6 +24,7 @@ use crate::known_workers::KnownWorkers;
 use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
+use crate::store_time::StoreTime;
 use crate::text::visible;
 use crate::{project, state};
 
@@ -182,7 +182,6 @@ fn submit_one(
     submission: &Submission,
 ) -> Result<String, Failure> {
     let Prepared { sources, plan, secrets } = prepared;
-    let clock = Ports::default().clock;
     let given = given.map(str::parse::<SessionName>).transpose().map_err(SessionFailure::Name)?;
     for _ in 0..NAMES_TRIED_MAX {
         let name = match &given {
@@ -198,7 +197,7 @@ fn submit_one(
             carried: work.map(|work| work.send(&name, &new.id, secrets)).transpose()?,
             ..new
         };
-        let submitter = Submitter { store: &**store, secrets, clock: &*clock };
+        let submitter = Submitter { store: &**store, secrets, clock: &StoreTime };
         match submitter.submit(&record, serde_json::to_value(sources).unwrap_or_default()) {
             Ok(()) => return Ok(record.name),
             Err(StoreError::RecordConflict { .. } | StoreError::JournalConflict { .. }) => {}

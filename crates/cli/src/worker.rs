@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_engine::ports::Clock;
 use hookwright_pipeline::heart::{Heart, HeartError};
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::leftovers;
@@ -34,7 +35,6 @@ use hookwright_pipeline::submission::{
     self, ClaimedSession, Claimer, Return, Returned, WorkerOffer,
 };
 use hookwright_process::end_run;
-use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, WorkerId, Workers};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -49,6 +49,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
+use crate::store_time::StoreTime;
 
 /// Sessions of a worker at once, at most.
 pub(crate) const AT_ONCE_MAX: u16 = 256;
@@ -398,7 +399,7 @@ impl Worker {
                 .ask(screen, move |store| {
                     process_leases::release(store, &process, &fence)?;
                     let returned =
-                        submission::give_back(store, &key, &fence, iso(now_ms()), why)?;
+                        submission::give_back(store, &key, &fence, StoreTime.now(), why)?;
                     let record = store.get(Kind::Session, &key)?;
                     Ok((returned, record.map(|record| record.status)))
                 })
@@ -434,7 +435,7 @@ impl Worker {
                     let last = looked_at.entry(key.clone()).or_insert_with(|| own.clone());
                     let runs = |key: &RecordKey| running.contains(key);
                     for worker in ended_holders(store, &*setup.workers, key, &own, last)? {
-                        let now = || iso(now_ms());
+                        let now = || StoreTime.now();
                         let some = submission::recover(store, key, &worker, &runs, &now)?;
                         let key = |name| RecordKey { project: project.key.clone(), name };
                         all.extend(some.into_iter().map(|(name, returned)| (key(name), returned)));

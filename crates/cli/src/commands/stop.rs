@@ -3,17 +3,18 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use hookwright_engine::ports::Clock;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_pipeline::submission;
 use hookwright_process::{Leader, Sent};
-use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::{Fence, Held, Store, Workers};
 use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
 use crate::known_session::{ProjectOption, SessionChoice, Sessions};
 use crate::screen::Screen;
+use crate::store_time::StoreTime;
 use crate::text::{one_line, visible};
 use crate::{exit_code, span, state};
 
@@ -93,7 +94,7 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
 fn withdraw(store: &dyn Store, project: &str, name: &str) -> Result<(), Failure> {
     let known = state::session(store, project, name)?;
     let known = known.ok_or_else(|| SessionFailure::Unknown { name: name.to_owned() })?;
-    match submission::withdraw(store, &known, iso(now_ms())).map_err(Failure::Store)? {
+    match submission::withdraw(store, &known, StoreTime.now()).map_err(Failure::Store)? {
         true => Ok(()),
         // A worker took it at this moment.
         false => Err(SessionFailure::TakenByWorker { name: name.to_owned() }.into()),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use clap::Args;
 use hookwright_agents::presets::presets;
 use hookwright_engine::Secrets;
+use hookwright_engine::ports::Clock;
 use hookwright_pipeline::lease::Machine;
 use hookwright_pipeline::submission::WorkerOffer;
 use hookwright_process::find_program;
-use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::Store;
 use rustix::fs::Access;
 
@@ -20,6 +20,7 @@ use crate::error::{Failure, WorkerFailure, without_number};
 use crate::interrupts::check_descriptors;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
+use crate::store_time::StoreTime;
 use crate::submitting::label;
 use crate::text::visible;
 use crate::worker::{self, AT_ONCE_MAX, WorkedProject, WorkerSetup};
@@ -180,7 +181,7 @@ fn offer_of_machine(here: &ConfigFiles) -> Result<WorkerOffer, Failure> {
     Ok(WorkerOffer {
         host: Machine::this().host,
         pid: std::process::id(),
-        since: iso(now_ms()),
+        since: StoreTime.now(),
         agents: agents.map(|preset| preset.name.to_owned()).collect(),
         secrets: names.map(str::to_owned).collect(),
         ..WorkerOffer::default()

@@ -3,8 +3,9 @@
 
 use hookwright_postgres_server::Cluster;
 use jiff::{Timestamp, ToSpan};
+use serde_json::Value;
 
-use crate::interrupts::{start, until};
+use crate::interrupts::{Left, start, until};
 use crate::shared_store::{at, empty_in};
 use crate::support::Sandbox;
 
@@ -71,4 +72,45 @@ fn lists_and_pruning_follow_the_clock_of_the_server() {
     assert_eq!(pruned(), ["now"]);
     cluster.set_clock("+2h");
     assert_eq!(pruned(), ["ahead", "now"]);
+}
+
+#[test]
+fn what_is_stored_of_sessions_on_workers_follows_the_clock_of_the_server() {
+    let (cluster, sandbox) = apart(Sandbox::new().file(
+        "loop.yaml",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $$ > pid; exec sleep 1000'}\n",
+    ));
+    cluster.set_clock("+1h");
+    let database = cluster.sql(
+        "postgres",
+        "SELECT datname FROM pg_database WHERE datname LIKE 'test_%' ORDER BY oid DESC LIMIT 1",
+    );
+    let stored = |what: &str| -> Value {
+        let text =
+            cluster.sql(&database, &format!("SELECT convert_from(value, 'UTF8') FROM {what}"));
+        serde_json::from_str(&text).unwrap()
+    };
+    let is_ahead = |time: &Value, what: &str| {
+        let time: Timestamp = time.as_str().unwrap().parse().unwrap();
+        let ahead = time.duration_since(Timestamp::now()).as_secs();
+        assert!((1_800..5_400).contains(&ahead), "{what}: {time}");
+    };
+    let last_entry = || stored("hookwright.entries ORDER BY sequence DESC LIMIT 1");
+    let submit = ["run", "loop.yaml", "--on", "workers", "--session", "s"];
+    assert_eq!(sandbox.run(&submit).code, 0);
+    assert_eq!(last_entry()["kind"], "session_submitted");
+    is_ahead(&last_entry()["at"], "submitted");
+    let agent = Left::by(&sandbox, "pid");
+    let mut worker = start(&sandbox, &["worker", "--json"]);
+    until("the agent works", || agent.has_run());
+    let (_, list) = sandbox.json(&["workers", "--json"]);
+    is_ahead(&list["workers"][0]["since"], "joined");
+    worker.signal("-TERM");
+    worker.wait_for_words("\"event\":\"given_back\"");
+    assert_eq!(last_entry()["kind"], "noted");
+    is_ahead(&last_entry()["at"], "given back");
+    assert_eq!(sandbox.run(&["stop", "s"]).code, 0);
+    let record = stored("hookwright.records WHERE kind = 'session'");
+    assert_eq!(record["status"], "interrupted");
+    is_ahead(&record["endTime"], "withdrawn");
 }
