@@ -120,6 +120,16 @@ impl LeaseOwner {
             && self.start_time.is_some_and(|then| Leader { pid: self.pid }.runs_since(then))
     }
 
+    /// Whether its process id has the same meaning here: it is of this machine, no clone of it, and
+    /// of this container. Earlier versions did not say of which container.
+    pub fn is_here(&self) -> bool {
+        let this = Self::this();
+        let namespaces = self.pid_namespace.zip(this.pid_namespace);
+        self.machine.is_same(&this.machine)
+            && self.boot_id == this.boot_id
+            && namespaces.is_none_or(|(its, ours)| its == ours)
+    }
+
     /// Whether this machine sees that it runs.
     pub fn runs_here(&self) -> bool {
         let is_here = self.pid_namespace.is_some() && self.pid_namespace == pid_namespace();
@@ -348,6 +358,17 @@ mod tests {
         let other = Machine { host: host.clone(), id: Some("00".to_owned()) };
         let twin = Machine { host, id: Some("11".to_owned()) };
         assert!(!other.is_same(&twin), "two machines may have one name");
+    }
+
+    #[test]
+    fn a_process_of_a_container_or_of_a_clone_of_this_machine_is_not_here() {
+        let this = LeaseOwner::this();
+        assert!(this.is_here());
+        assert!(LeaseOwner { pid_namespace: None, ..this.clone() }.is_here());
+        assert!(!LeaseOwner { pid_namespace: Some(1), ..this.clone() }.is_here());
+        assert!(!LeaseOwner { boot_id: "another".to_owned(), ..this.clone() }.is_here());
+        let machine = Machine { host: "another".to_owned(), id: None };
+        assert!(!LeaseOwner { machine, ..this }.is_here());
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let running = SessionToStop { name: &name, lease: &lease, holder: &holder };
     running.ask(store, arguments.now)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
-    let there = match holder.machine.is_this() {
+    let there = match holder.is_here() {
         true => String::new(),
         false => format!(" on machine {}", visible(&holder.machine.host)),
     };
@@ -111,7 +111,7 @@ struct SessionToStop<'a> {
 impl SessionToStop<'_> {
     /// Asks the process to end the session, wherever it runs.
     fn ask(&self, store: &dyn Store, exits_at_once: bool) -> Result<(), Failure> {
-        match (self.holder.machine.is_this(), store.workers()) {
+        match (self.holder.is_here(), store.workers()) {
             (true, _) => self.signal(),
             (false, Some(workers)) if self.holder.worker.is_some() => {
                 // A second request makes it exit at once, as a second signal does.
@@ -156,7 +156,7 @@ impl SessionToStop<'_> {
     /// Waits until this process no longer runs the session; returns whether that happened in time.
     fn wait(&self, arguments: &StopArguments, store: &dyn Store) -> Result<bool, Failure> {
         let began = Instant::now();
-        let is_here = self.holder.machine.is_this();
+        let is_here = self.holder.is_here();
         let pause = if is_here { PAUSE } else { PAUSE_ELSEWHERE };
         loop {
             let holder = lease::holder(store, self.lease).map_err(Failure::Store)?;

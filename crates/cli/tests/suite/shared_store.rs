@@ -1,9 +1,11 @@
 //! Sessions, tasks and questions in a Postgres database, and the commands that prepare it.
 
+use std::process::Command;
+
 use hookwright_postgres_server::{Cluster, PASSWORD, Relay, WORKER};
 use hookwright_store::{SqliteStore, Store};
 
-use crate::interrupts::{Left, start, until};
+use crate::interrupts::{Left, start, started, until};
 use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
@@ -120,6 +122,26 @@ fn a_session_needs_no_more_rights_than_the_owner_of_the_schema_grants() {
 fn chmod(file: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// The process id of a session in a container means another process, or none, outside of it.
+#[test]
+fn a_session_in_a_container_of_this_machine_is_stopped_through_the_store() {
+    let sandbox = shared(Sandbox::new().file(
+        "loop.yaml",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo yes > works; exec sleep 1000'}\n",
+    ));
+    let run = sandbox.command(&["run", "loop.yaml", "--session", "s"]);
+    let mut inside = Command::new("unshare");
+    inside.args(["-Urpf", "--mount-proc", "--kill-child"]).arg(run.get_program());
+    inside.args(run.get_args()).current_dir(run.get_current_dir().unwrap()).env_clear();
+    inside.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let session = started(inside);
+    until("the agent works", || sandbox.path("works").exists());
+    let stopped = sandbox.run(&["stop", "s"]);
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    assert!(stopped.stdout.starts_with("session s: interrupted"), "{stopped:?}");
+    assert_eq!(session.ran().code, 130);
 }
 
 /// Neither address nor password is seen by hooks or agents, nor in what is stored and printed.
