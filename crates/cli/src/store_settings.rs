@@ -43,6 +43,8 @@ pub(crate) fn ignore_variable() {
 pub(crate) struct ChosenStore {
     /// `None` if there is no setting.
     pub(crate) location: Option<StoreLocation>,
+    /// Where the setting is: a place in the file, or the variable's name.
+    pub(crate) place: Option<String>,
     /// Whether the variable is set and was ignored.
     pub(crate) ignores_variable: bool,
 }
@@ -106,7 +108,7 @@ pub(crate) fn chosen() -> Result<ChosenStore, StoreSettingsFailure> {
         None => settings.store.clone(),
     };
     let Some(LocatedText { value, place }) = text else {
-        return Ok(ChosenStore { location: None, ignores_variable });
+        return Ok(ChosenStore { location: None, place: None, ignores_variable });
     };
     let mut location = value
         .parse()
@@ -114,7 +116,12 @@ pub(crate) fn chosen() -> Result<ChosenStore, StoreSettingsFailure> {
     if let StoreLocation::Postgres(access) = &mut location {
         settings.complete(access)?;
     }
-    Ok(ChosenStore { location: Some(location), ignores_variable })
+    Ok(ChosenStore { location: Some(location), place: Some(place), ignores_variable })
+}
+
+/// Where the user has chosen the store, if they have.
+pub(crate) fn place() -> Option<String> {
+    chosen().ok().and_then(|chosen| chosen.place)
 }
 
 /// Whether the variable comes from an agent or a hook, which inherit it only if they set it

@@ -95,6 +95,8 @@ pub enum StoreError {
         /// Why not, without the address.
         cause: String,
     },
+    /// The connection has to be encrypted, and the server does not offer that.
+    NotEncrypted,
     /// The server is not a Postgres.
     NotPostgres,
     /// The server is a Postgres that is too old.
@@ -165,6 +167,9 @@ impl StoreError {
             }
             Self::Denied { cause } => format!("{store} denies access: {cause}"),
             Self::Untrusted { cause } => format!("{store} cannot be trusted: {cause}"),
+            Self::NotEncrypted => format!(
+                "{store} cannot be trusted: the server does not offer encrypted connections"
+            ),
             Self::NotPostgres => format!("{store} is at an address where no Postgres answers"),
             Self::ServerTooOld { found, needed } => {
                 format!("{store} is on Postgres {found}, expected at least {needed}")

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `address.rs`, `access.rs` | where it is and how to get in |
 //! | `connection.rs`, `failure.rs` | connecting, and what errors of the server mean |
+//! | `certificate.rs` | why a server's certificate cannot be trusted |
 //! | `connection_thread.rs`, `patience.rs` | the thread that makes the calls, and waits while the database is away |
 //! | `server_clock.rs` | the server's time |
 //! | `schema.rs`, `step_1/` | the tables and functions |
@@ -16,6 +17,7 @@
 
 mod access;
 mod address;
+mod certificate;
 mod connection;
 mod connection_thread;
 mod failure;

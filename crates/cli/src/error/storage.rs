@@ -4,7 +4,7 @@ use hookwright_pipeline::folder::FolderError;
 use hookwright_store::{StoreError, StoreLocation};
 
 use super::Message;
-use crate::state;
+use crate::{state, store_settings};
 
 /// Advice about a session's folder. Whether the session exists depends on the moment of the error.
 pub(super) fn of_folder(error: &FolderError) -> &'static str {
@@ -66,12 +66,14 @@ pub(super) fn of_store(error: &StoreError) -> Message {
              was cut off continues with `hookwright resume`"
         }
         StoreError::Denied { .. } => {
-            "check user, password and rights; docs/machines.md has the statements for the database"
+            "check user, password and rights; an administrator creates both with `CREATE ROLE USER \
+             LOGIN PASSWORD '…'` and `CREATE DATABASE DATABASE OWNER USER` (docs/machines.md)"
         }
         StoreError::Untrusted { .. } => {
-            "check the server's certificate; name its authority with `root_certificate: FILE` in \
-             store.yaml"
+            "check the server's certificate: the address needs a host that it names; name its \
+             authority with `root_certificate: FILE` in store.yaml"
         }
+        StoreError::NotEncrypted => "turn `ssl` on in the server's settings",
         StoreError::NotPostgres => "check host and port of the address",
         StoreError::ServerTooOld { .. } => "upgrade the server",
         StoreError::NotWritable { .. } if is_database() => {
@@ -82,6 +84,9 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         }
         StoreError::NotWritable { .. } => "check who owns the folder and whether it is read-only",
         StoreError::NoDescriptors => "raise the limit on open files (`ulimit -n`)",
+        StoreError::Full { .. } if is_database() => {
+            "free disk space on the database's server, then resume: `hookwright resume`"
+        }
         StoreError::Full { .. } => "free disk space, then resume: `hookwright resume`",
         StoreError::Busy { .. } => "another hookwright is using it; try again",
         StoreError::DeclaredDead { .. } => {
@@ -98,5 +103,33 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         StoreError::Io { .. } => "check the disk, then resume: `hookwright resume`",
     };
     let heading = state::location().map_or_else(|_| error.to_string(), |at| error.at(&at));
-    Message { heading, place: None, help: help.into() }
+    let place = is_about_location(error).then(store_settings::place).flatten();
+    Message { heading, place, help: help.into() }
+}
+
+/// Whether another location of the store would help. Otherwise its setting is not shown.
+fn is_about_location(error: &StoreError) -> bool {
+    match error {
+        StoreError::Fenced { .. }
+        | StoreError::JournalConflict { .. }
+        | StoreError::RecordConflict { .. }
+        | StoreError::TooLarge { .. }
+        | StoreError::NoDescriptors
+        | StoreError::DeclaredDead { .. } => false,
+        StoreError::Newer { .. }
+        | StoreError::Older { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::NotWritable { .. }
+        | StoreError::Full { .. }
+        | StoreError::Busy { .. }
+        | StoreError::Away { .. }
+        | StoreError::Denied { .. }
+        | StoreError::Untrusted { .. }
+        | StoreError::NotEncrypted
+        | StoreError::NotPostgres
+        | StoreError::ServerTooOld { .. }
+        | StoreError::NoSchema
+        | StoreError::Gone
+        | StoreError::Io { .. } => true,
+    }
 }

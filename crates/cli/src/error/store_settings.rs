@@ -1,5 +1,6 @@
 //! What is wrong with the settings of the store. No message shows an address or a password.
 
+use hookwright_engine::variables::STORE_VARIABLE;
 use hookwright_store::{AddressError, LocationError};
 
 use super::{Message, did_you_mean, quoted, without_number};
@@ -8,6 +9,15 @@ use crate::store_settings::{KEYS, StoreSettingsFailure, StoreSettingsFault};
 impl StoreSettingsFailure {
     pub(super) fn message(&self) -> Message {
         let (heading, help) = self.fault.words();
+        let is_of_variable = self.place == STORE_VARIABLE;
+        let help = match self.fault {
+            StoreSettingsFault::Location(LocationError::Address(AddressError::Password)) => help,
+            StoreSettingsFault::Location(_) if is_of_variable => format!(
+                "set `{STORE_VARIABLE}=postgres://USER@HOST/DATABASE`, or unset it to use the store \
+                 of store.yaml"
+            ),
+            _ => help,
+        };
         Message { heading, place: Some(self.place.clone()), help }
     }
 }

@@ -20,6 +20,7 @@ fn refuses(ran: &Ran, heading: &str, help: &str) {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains(heading), "{}", ran.stderr);
     assert!(ran.stderr.contains(&format!("help: {help}")), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/hookwright/store.yaml:1:8\n"), "{}", ran.stderr);
     for secret in ["127.0.0.1", PASSWORD] {
         assert!(!ran.stderr.contains(secret), "{}", ran.stderr);
     }
@@ -93,10 +94,69 @@ fn a_certificate_of_another_name_or_authority_is_refused() {
     assert!(made.status.success(), "{made:?}");
     let address = cluster.address(&database);
     let by_name = address.replace("127.0.0.1", "localhost");
-    for (address, root) in [(&address, &own), (&by_name, &other)] {
+    let other_name = "its certificate is for `localhost`, expected the host of the address";
+    let other_authority = "another authority has signed its certificate, expected one in the file of \
+                           `root_certificate`";
+    for (address, root, reason) in
+        [(&address, &own, other_name), (&by_name, &other, other_authority)]
+    {
         let ran = listing(&format!("store: {address}\nroot_certificate: {}\n", root.display()));
-        refuses(&ran, "cannot be trusted", "check the server's certificate");
+        let heading = format!("cannot be trusted: {reason}\n");
+        refuses(&ran, &heading, "check the server's certificate");
     }
+}
+
+#[test]
+fn a_server_without_encryption_is_refused_where_encryption_is_needed() {
+    let port = server(|mut client| {
+        let _ = client.read(&mut [0; 8]);
+        let _ = client.write_all(b"N");
+    });
+    let root = Cluster::shared().certificate();
+    let root = format!("root_certificate: {}\n", root.display());
+    let ran = listing(&format!("store: postgres://me@127.0.0.1:{port}/work\n{root}"));
+    let heading = "cannot be trusted: the server does not offer encrypted connections\n";
+    refuses(&ran, heading, "turn `ssl` on in the server's settings");
+}
+
+#[test]
+fn a_store_that_the_variable_names_is_refused_with_the_variable() {
+    let named = |address: &str| {
+        let ran = Sandbox::new().set("HOOKWRIGHT_STORE", address).run(&["sessions", "list"]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.stderr.contains("\n --> HOOKWRIGHT_STORE\n"), "{}", ran.stderr);
+        ran.stderr
+    };
+    let port = server(|mut client| {
+        let _ = client.read(&mut [0; 512]);
+        let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    let said = named(&format!("postgres://me@127.0.0.1:{port}/work"));
+    assert!(said.contains("no Postgres answers"), "{said}");
+    for address in ["postgres://me@/work", "mysql://me@db/work", "work"] {
+        let said = named(address);
+        let help = "help: set `HOOKWRIGHT_STORE=postgres://USER@HOST/DATABASE`, or unset it";
+        assert!(said.contains(help), "{said}");
+    }
+    assert!(named("postgres://me:hunter2@db/work").contains("help: remove it from the address"));
+}
+
+/// The server raises the error of a full disk, as it does when a table cannot grow.
+#[test]
+fn a_full_disk_of_the_server_is_not_taken_for_one_of_this_machine() {
+    let cluster = Cluster::shared();
+    let database = cluster.create_database("template1");
+    let settings = format!("store: {}\n", cluster.address(&database));
+    let sandbox = Sandbox::new().file(SETTINGS, settings);
+    assert_eq!(sandbox.run(&["store", "init"]).code, 0);
+    cluster.sql(
+        &database,
+        "CREATE OR REPLACE FUNCTION hookwright.begin_change() RETURNS void LANGUAGE plpgsql AS $$ \
+         BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$",
+    );
+    let ran = sandbox.run(&["task", "add", "fix it"]);
+    let heading = "no space left for the store `postgres://…`: could not extend file\n";
+    refuses(&ran, heading, "free disk space on the database's server");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::access::{Password, PostgresAccess};
 use super::failure::{self, CallFailure};
-use super::schema;
+use super::{certificate, schema};
 use crate::{StoreError, limits};
 
 /// The message with which a client asks for encryption: its length and a number.
@@ -100,10 +100,7 @@ async fn open_channel(access: &PostgresAccess) -> Result<Box<dyn Channel>, CallF
     let answer = stream.read_u8().await.map_err(lost)?;
     match (answer, access.is_encrypted()) {
         (b'S', true) => encrypt(stream, access).await,
-        (b'N', true) => Err(StoreError::Untrusted {
-            cause: "the server does not offer encrypted connections".to_owned(),
-        }
-        .into()),
+        (b'N', true) => Err(StoreError::NotEncrypted.into()),
         (b'S' | b'N', false) if !is_here && !access.allow_plain => {
             let cause = "the address of this machine leads to another one".to_owned();
             Err(StoreError::Untrusted { cause }.into())
@@ -136,9 +133,11 @@ async fn encrypt(
     let name = ServerName::try_from(access.address.host.clone())
         .map_err(|_| untrusted("the host is not a name that a certificate can have".to_owned()))?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-    let stream = stream.map_err(|error| match error.get_ref() {
-        Some(cause) if cause.is::<rustls::Error>() => untrusted(cause.to_string()).into(),
-        _ => CallFailure::Lost(failure::io_cause(access, &error)),
+    let stream = stream.map_err(|error| {
+        match error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()) {
+            Some(error) => untrusted(certificate::refusal(access, error)).into(),
+            None => CallFailure::Lost(failure::io_cause(access, &error)),
+        }
     })?;
     Ok(Box::new(stream))
 }
