@@ -3,6 +3,7 @@
 mod attacked;
 mod carried;
 mod ended_processes;
+mod listed;
 
 use std::path::PathBuf;
 use std::process::Command;

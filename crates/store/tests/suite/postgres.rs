@@ -261,6 +261,27 @@ fn the_calls_of_a_process_that_has_run_for_long_are_known_all_the_same() {
     assert_eq!(cluster.sql(&database, known), "2|0");
 }
 
+#[test]
+fn commits_are_synced_although_the_server_does_not_do_so_by_default() {
+    let cluster = Cluster::start();
+    cluster.create_named("work");
+    let access = access(&cluster.address("work"));
+    PostgresStore::init(&access).unwrap();
+    cluster.sql("work", "ALTER SYSTEM SET wal_writer_delay = '10s'");
+    cluster.sql("work", "ALTER DATABASE work SET synchronous_commit = off");
+    // The server reads both anew.
+    cluster.crash();
+    cluster.start_again();
+    assert_eq!(cluster.sql("work", "SHOW synchronous_commit"), "off");
+    let store = PostgresStore::open(&access).unwrap();
+    append(&store, "a", 0, &texts(["1"]));
+    let fence = granted(&store, "run");
+    cluster.crash();
+    cluster.start_again();
+    assert_eq!(values(&store, "a"), ["1"]);
+    assert_eq!(store.holder("run").unwrap().unwrap().token, fence.token);
+}
+
 /// As after a commit that waits for a standby server: its client counts it as lost, and repeats it.
 #[test]
 fn a_call_that_waits_behind_its_own_first_copy_is_repeated_until_that_has_ended() {

@@ -1,21 +1,16 @@
-//! The names of projects. Each rule runs for both stores.
+//! The names of projects. Each rule runs for every store.
 
 use std::sync::{Arc, Barrier};
 
+use hookwright_postgres_server::Cluster;
 use hookwright_store::{
-    Commit, Expected, KeptProjects, Kind, ProjectError, ProjectOrigin, Put, RecordKey, SqliteStore,
-    Store, limits,
+    Commit, Expected, KeptProjects, Kind, PostgresStore, ProjectError, ProjectOrigin, Put,
+    RecordKey, SqliteStore, Store, limits,
 };
 
-use crate::situation::put;
+use crate::situation::{access, database, for_every_store, put};
 
 const NOW: i64 = 1_000;
-
-fn both(rule: impl Fn(Arc<dyn Store>)) {
-    rule(Arc::new(SqliteStore::in_memory().expect("memory")));
-    let folder = tempfile::tempdir().unwrap();
-    rule(Arc::new(SqliteStore::open(folder.path()).unwrap()));
-}
 
 fn remote(address: &str) -> ProjectOrigin {
     ProjectOrigin::Remote {
@@ -27,7 +22,7 @@ fn remote(address: &str) -> ProjectOrigin {
 
 #[test]
 fn a_name_belongs_to_its_first_origin_until_another_one_is_confirmed() {
-    both(|store| {
+    for_every_store(|store| {
         let projects = KeptProjects::new(store);
         assert_eq!(projects.get("shop").unwrap(), None);
         let folder = ProjectOrigin::Folder { path: "/projects/shop".to_owned() };
@@ -52,13 +47,19 @@ fn a_name_belongs_to_its_first_origin_until_another_one_is_confirmed() {
 #[test]
 fn of_many_that_bind_a_name_at_once_one_gets_it() {
     let folder = tempfile::tempdir().unwrap();
+    bind_at_once(|| Arc::new(SqliteStore::open(folder.path()).unwrap()));
+    let address = Cluster::shared().address(&database());
+    bind_at_once(|| Arc::new(PostgresStore::open(&access(&address)).unwrap()));
+}
+
+fn bind_at_once(open: impl Fn() -> Arc<dyn Store> + Sync) {
     let barrier = Barrier::new(8);
     let bound: Vec<Vec<ProjectOrigin>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|number| {
-                let (folder, barrier) = (folder.path(), &barrier);
+                let (open, barrier) = (&open, &barrier);
                 scope.spawn(move || {
-                    let projects = KeptProjects::new(Arc::new(SqliteStore::open(folder).unwrap()));
+                    let projects = KeptProjects::new(open());
                     barrier.wait();
                     projects.bind("shop", remote(&number.to_string()), NOW).unwrap().origins
                 })
@@ -72,7 +73,7 @@ fn of_many_that_bind_a_name_at_once_one_gets_it() {
 
 #[test]
 fn a_name_has_a_limited_number_of_origins() {
-    both(|store| {
+    for_every_store(|store| {
         let projects = KeptProjects::new(store);
         let max = limits::ORIGINS_PER_PROJECT_MAX;
         for number in 0..max {
@@ -86,7 +87,7 @@ fn a_name_has_a_limited_number_of_origins() {
 
 #[test]
 fn a_record_that_cannot_be_read_gives_the_name_to_no_repository() {
-    both(|store| {
+    for_every_store(|store| {
         let key = RecordKey { project: String::new(), name: "shop".to_owned() };
         for value in ["", "{}", r#"{"origins": [{}]}"#, r#"{"origins": [{"remote": "x"}]}"#] {
             let put =

@@ -1,7 +1,7 @@
 //! Questions to a person from inside Claude Code.
 
 use std::io::Write;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,11 @@ use crate::support::{Ran, Sandbox};
 
 /// A call that asks a person, and its question.
 fn asking(sandbox: &Sandbox, event: &str) -> (Child, String) {
-    let mut child = agent(sandbox, &[]).spawn().unwrap();
+    asking_by(&mut agent(sandbox, &[]), sandbox, event)
+}
+
+fn asking_by(call: &mut Command, sandbox: &Sandbox, event: &str) -> (Child, String) {
+    let mut child = call.spawn().unwrap();
     child.stdin.take().unwrap().write_all(sent(event).to_string().as_bytes()).unwrap();
     let question = || -> Option<Value> { sandbox.json(&["approvals", "--json"]).1.get(0).cloned() };
     until("somebody is asked", || question().is_some());
@@ -51,6 +55,17 @@ fn a_persons_answer_is_the_answer_to_the_permission_prompt() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(said(child), answer, "{words:?}");
     }
+}
+
+#[test]
+fn a_store_that_an_agents_settings_name_is_ignored_with_a_notice() {
+    let sandbox = trusted(HOOKS);
+    let mut call = agent(&sandbox, &[]);
+    call.env("HOOKWRIGHT_STORE", "postgres://me@127.0.0.1:1/evil");
+    let (child, id) = asking_by(&mut call, &sandbox, "PreToolUse");
+    assert_eq!(sandbox.run(&["approve", &id]).code, 0);
+    let notice = "note: HOOKWRIGHT_STORE is ignored inside a session or a hook\n";
+    assert_eq!(said(child), Ran::new(0, "", notice));
 }
 
 #[test]
