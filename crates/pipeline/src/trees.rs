@@ -132,7 +132,15 @@ pub enum TreeError {
         /// The secret's placeholder.
         secret: String,
     },
-    /// The remote does not have it.
+    /// The remote does not have the commit that was submitted.
+    #[error("the git remote `{remote}` does not have the submitted commit `{commit}`")]
+    MissingCommit {
+        /// The remote's address.
+        remote: String,
+        /// The commit's id.
+        commit: TreeId,
+    },
+    /// The remote does not have a tree that was kept.
     #[error("the git remote `{remote}` does not have the work tree `{tree}`")]
     Missing {
         /// The remote's address.
@@ -162,6 +170,7 @@ impl TreeError {
             | Self::TookTooLong { .. }
             | Self::Refused { .. }
             | Self::HoldsSecret { .. }
+            | Self::MissingCommit { .. }
             | Self::Missing { .. }
             | Self::File { .. } => false,
         }

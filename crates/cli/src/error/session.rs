@@ -310,7 +310,7 @@ fn in_words(names: &[String]) -> String {
 }
 
 /// What to do about work that cannot be kept or restored.
-fn of_work(error: &KeepError) -> &'static str {
+pub(super) fn of_work(error: &KeepError) -> &'static str {
     let tree = match error {
         KeepError::Tree(tree) | KeepError::Interrupted(tree) => tree,
         KeepError::Files { .. } => return "check the folder of the session",
@@ -327,7 +327,9 @@ fn of_work(error: &KeepError) -> &'static str {
         }
         TreeError::Refused { .. } => "check the rules and rights of the git remote",
         TreeError::HoldsSecret { .. } => "remove the secret from the work tree and its commits",
-        TreeError::Missing { .. } => "its refs were deleted: start a new session",
+        TreeError::MissingCommit { .. } | TreeError::Missing { .. } => {
+            "its refs were deleted: submit it again with `hookwright run FILE --on workers`"
+        }
         TreeError::File { .. } => "check the disk",
     }
 }

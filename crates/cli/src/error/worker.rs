@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use hookwright_config::Fault;
 use hookwright_pipeline::trees::{CarryError, SetupError, TreeError};
-use hookwright_pipeline::work_keeper::TakeError;
+use hookwright_pipeline::work_keeper::{KeepError, TakeError};
 
+use super::session::of_work;
 use super::{Failure, Message, advice, without_number};
 
 /// Why a session cannot be submitted, or a worker cannot work.
@@ -88,11 +89,13 @@ impl WorkerFailure {
             ),
             Self::NoWork { error } => (
                 format!("cannot make the work tree of the session: {error}"),
-                "check this machine's access to the git remote".to_owned(),
+                of_taking(error).to_owned(),
             ),
             Self::NoSetup { error } => (
                 format!("cannot set the work tree up: {error}"),
-                "correct the command that `hookwright worker --setup` names".to_owned(),
+                "correct `worker.setup` in hookwright.yaml, or the command of `hookwright worker \
+                 --setup`"
+                    .to_owned(),
             ),
             Self::NoNameIsFree => (
                 "cannot find a free name for the session".to_owned(),
@@ -109,6 +112,19 @@ fn of_carrying(error: &CarryError) -> &'static str {
         CarryError::NotARepository { .. } | CarryError::Ignored { .. } => {
             "put the project into a git repository with a remote"
         }
+const SUBMIT_AGAIN: &str = "submit it again: `hookwright run FILE --on workers`";
+
+/// What to do if a worker cannot make the work tree of a session.
+fn of_taking(error: &TakeError) -> &'static str {
+    match error {
+        TakeError::Name(_) => SUBMIT_AGAIN,
+        TakeError::Keep(KeepError::Tree(TreeError::Unreachable { .. })) => {
+            "check the worker's access to the git remote"
+        }
+        TakeError::Keep(error) => of_work(error),
+    }
+}
+
         CarryError::NoCommit { .. } => "commit something: `git commit`",
         CarryError::NoRemote { .. } => "add a remote: `git remote add origin ADDRESS`",
         CarryError::SeveralRemotes { .. } => {
@@ -129,11 +145,12 @@ fn of_carrying(error: &CarryError) -> &'static str {
             "remove the secret from the commits that the remote does not have"
         }
         CarryError::Tree(
-            TreeError::NoGit
-            | TreeError::Failed { .. }
+            TreeError::Failed { .. }
             | TreeError::TookTooLong { .. }
             | TreeError::Missing { .. }
             | TreeError::File { .. },
         ) => "check the repository: `git status`",
     }
 }
+        CarryError::Tree(TreeError::NoGit) => "install git, here and on the machines of workers",
+            | TreeError::MissingCommit { .. }

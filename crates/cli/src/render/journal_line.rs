@@ -13,6 +13,9 @@ use crate::text::{count, local_to_the_millisecond, one_line};
 /// Characters of words and reasons.
 const WORDS_MAX: usize = 200;
 
+/// Characters of notes and of reasons why a session ended. Their end may say what to do.
+const NOTE_MAX: usize = 1_000;
+
 /// The entry's number, its time, and what happened.
 pub(crate) fn of(sequence: u64, event: &RunEvent) -> String {
     let firing = match event.firing {
@@ -222,12 +225,14 @@ fn what(kind: &RunEventKind) -> String {
             format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))
         }
         RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
-            format!("session ended: {status}, {}", said(reason))
+            format!("session ended: {status}, {}", one_line(reason, NOTE_MAX))
         }
         RunEventKind::Session(SessionEvent::TreeKept { tree }) => {
             format!("the work tree was kept as {}", said(tree))
         }
-        RunEventKind::Session(SessionEvent::Noted { note }) => format!("note: {}", said(note)),
+        RunEventKind::Session(SessionEvent::Noted { note }) => {
+            format!("note: {}", one_line(note, NOTE_MAX))
+        }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::store_time;
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
 
-/// Characters of a reason.
-const REASON_CHARS_MAX: usize = 200;
+/// Characters of a reason. It may say what to do.
+const REASON_CHARS_MAX: usize = 600;
 
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;

@@ -25,8 +25,11 @@ const WORDS_BYTES_MAX: usize = 8 * 1024;
 /// How long they are waited for after the end of the process.
 const WORDS_WAIT: Duration = Duration::from_secs(1);
 
-/// Characters of them that a reason shows.
-const REASON_CHARS_MAX: usize = 300;
+/// Characters of an error in them that a reason shows.
+const ERROR_CHARS_MAX: usize = 300;
+
+/// Characters of what to do about it.
+const HELP_CHARS_MAX: usize = 200;
 
 /// The session that a process runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,14 +238,20 @@ fn read_in_background(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<
 }
 
 impl EndOfProcess {
-    /// Why the session cannot run here, if its process says so.
+    /// Why the session cannot run here and what to do, if its process says so.
     pub(super) fn refusal(&self) -> Option<String> {
         let code = self.status?.code()?;
         if code != i32::from(exit_code::OUR_FAULT) {
             return None;
         }
         let error = self.words.lines().find_map(|line| line.strip_prefix("error: "));
-        Some(one_line(error.unwrap_or("its process failed"), REASON_CHARS_MAX))
+        let error = one_line(error.unwrap_or("its process failed"), ERROR_CHARS_MAX);
+        // The error may show the output of a command, which may have such a line, too.
+        let help = self.words.lines().rev().find_map(|line| line.strip_prefix("help: "));
+        Some(match help {
+            Some(help) => format!("{error}; {}", one_line(help, HELP_CHARS_MAX)),
+            None => error,
+        })
     }
 
     /// Whether a person has ended it with signals, before it could record that the session ended.

@@ -194,10 +194,15 @@ impl GitTrees {
         let exists = self.at.store_alone(RESTORING, &exists);
         match exists.argument(format!("{tree}^{{commit}}")).run().await?.code {
             0 => Ok(()),
-            _ => {
-                let remote = self.remote.address().to_owned();
-                Err(TreeError::Missing { remote, tree: tree.clone() })
-            }
+            _ => Err(self.missing(tree)),
+        }
+    }
+
+    fn missing(&self, tree: &TreeId) -> TreeError {
+        let remote = self.remote.address().to_owned();
+        match *tree == self.submitted {
+            true => TreeError::MissingCommit { remote, commit: tree.clone() },
+            false => TreeError::Missing { remote, tree: tree.clone() },
         }
     }
 

@@ -6,6 +6,9 @@ use crate::text::one_line;
 /// Characters of a text without a terminal's limit.
 pub(super) const WORDS_MAX: usize = 120;
 
+/// Characters of a note, whose end may say what to do.
+const NOTE_MAX: usize = 1_000;
+
 /// Minimum width to place a text beside its subject.
 const ROOM_BESIDE: usize = 32;
 
@@ -25,7 +28,7 @@ pub(super) struct TimelinePage {
 impl TimelinePage {
     /// A line and a text about it: beside it if there is room, else below it.
     pub(super) fn line(self, branch: &str, trunk: &str, what: &str, words: Words<'_>) -> String {
-        let text = one_line(words.text, WORDS_MAX);
+        let text = one_line(words.text, words.chars_max);
         let between = if text.is_empty() { "" } else { words.between };
         let whole = format!("{branch}{what}{between}{text}");
         let whole = whole.trim_end();
@@ -65,24 +68,30 @@ pub(super) struct Words<'a> {
     /// The text between the two.
     between: &'a str,
     text: &'a str,
+    chars_max: usize,
 }
 
 impl<'a> Words<'a> {
-    pub(super) const NONE: Words<'static> = Words { between: "", text: "" };
+    pub(super) const NONE: Words<'static> = Words { between: "", text: "", chars_max: 0 };
 
     /// Continues a sentence: `…: words`.
     pub(super) fn after_colon(text: &'a str) -> Self {
-        Self { between: ": ", text }
+        Self { between: ": ", text, chars_max: WORDS_MAX }
+    }
+
+    /// A note that continues `note: …`.
+    pub(super) fn note(text: &'a str) -> Self {
+        Self { chars_max: NOTE_MAX, ..Self::after_colon(text) }
     }
 
     /// Continues a list: `…, words`.
     pub(super) fn after_comma(text: &'a str) -> Self {
-        Self { between: ", ", text }
+        Self { between: ", ", text, chars_max: WORDS_MAX }
     }
 
     /// The last column of a table.
     pub(super) fn in_column(text: &'a str) -> Self {
-        Self { between: "  ", text }
+        Self { between: "  ", text, chars_max: WORDS_MAX }
     }
 }
 

@@ -160,7 +160,7 @@ pub(super) fn of_deed(page: TimelinePage, trunk: &str, deed: &TimelineEvent) -> 
             };
             line(&what, Words::after_colon(reason))
         }
-        TimelineEvent::Note { note } => line("note", Words::after_colon(note)),
+        TimelineEvent::Note { note } => line("note", Words::note(note)),
     }
 }
 

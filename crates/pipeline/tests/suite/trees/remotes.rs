@@ -192,6 +192,20 @@ async fn the_branch_is_the_agents_commit_or_a_commit_of_what_it_left_uncommitted
 }
 
 #[tokio::test]
+async fn a_submitted_commit_that_the_remote_lost_is_named() {
+    let project = Project::with(&[("a", "1")]);
+    let work = project.submit().await;
+    let remote = project.path("remote.git");
+    for name in project.git(&remote, &["for-each-ref", "--format=%(refname)"]).lines() {
+        project.git(&remote, &["update-ref", "-d", name]);
+    }
+    project.git(&remote, &["gc", "--quiet", "--prune=now"]);
+    let error = project.machine("one", &work, 7).trees.prepare(None).await.expect_err("not there");
+    let expected = TreeError::MissingCommit { remote: work.remote, commit: work.commit };
+    assert_eq!(error, expected);
+}
+
+#[tokio::test]
 async fn a_tree_that_the_remote_lost_is_named() {
     let project = Project::with(&[("a", "1")]);
     let work = project.submit().await;
