@@ -1,8 +1,8 @@
 //! The work of a submitted session: what `run --on workers` sends, and what a worker makes of it.
 //!
 //! The project's commit goes to its git remote. A worker makes a work tree of it below the folder that
-//! the project names for all workers, or below its checkout. A project outside git is not carried: its
-//! sessions run in the checkout itself.
+//! the project names for all workers, or below its checkout. A project that is outside git, or that
+//! the remote does not accept, is refused: its sessions could not outlive their machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use hookwright_pipeline::trees::{
     Carriable, CarriedWork, CarryError, GitProgram, TreeError, TreeLock, TreeRefs, WorkPlace,
     remove_unused_trees, run_setup,
 };
-use hookwright_pipeline::work_keeper::{WorkKeeper, take_work};
+use hookwright_pipeline::work_keeper::{TakeError, WorkKeeper, take_work};
 use hookwright_process::kill_everything_now;
 use hookwright_store::{Fence, Store};
 use tokio_util::sync::CancellationToken;
@@ -50,29 +50,21 @@ pub(crate) struct TakenWork {
 }
 
 impl SubmittedWork {
-    /// Checks whether the project can be carried. `None` if it is not in git.
+    /// Checks whether the project can be carried.
     pub(crate) fn find(
         root: &Path,
         environment: &Environment,
         screen: &Screen,
-    ) -> Result<Option<Self>, Failure> {
-        let git = match GitProgram::find(environment.for_agents()) {
-            Ok(git) => git,
-            Err(TreeError::NoGit) => return Ok(None),
-            Err(error) => return Err(not_carried(error)),
-        };
-        let carriable = match runtime()?.block_on(Carriable::find(&git, root)) {
-            Ok(carriable) => carriable,
-            Err(CarryError::NotARepository { .. } | CarryError::Ignored { .. }) => return Ok(None),
-            Err(error) => return Err(not_carried(error)),
-        };
+    ) -> Result<Self, Failure> {
+        let git = GitProgram::find(environment.for_agents()).map_err(not_carried)?;
+        let carriable = runtime()?.block_on(Carriable::find(&git, root)).map_err(not_carried)?;
         if carriable.uncommitted > 0 {
             let files = count(carriable.uncommitted, "file");
             screen.talk(&format!(
                 "note: {files} with uncommitted changes: workers get the last commit, without them\n"
             ));
         }
-        Ok(Some(Self { git, root: root.to_owned(), carriable }))
+        Ok(Self { git, root: root.to_owned(), carriable })
     }
 
     /// Sends the commit for a session with this name and id.
@@ -100,8 +92,8 @@ impl TakenWork {
         fence: &Fence,
         secrets: &Secrets,
         setup: Option<&str>,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(work) = &record.carried else { return Ok(None) };
+    ) -> Result<Self, Failure> {
+        let work = record.carried.as_ref().ok_or(WorkerFailure::NothingCarried)?;
         let name: SessionName = record.name.parse().map_err(SessionFailure::Name)?;
         let submission = record.submission.as_ref();
         let chosen = submission.and_then(|submission| submission.folder.clone());
@@ -111,7 +103,7 @@ impl TakenWork {
         let place = WorkPlace::below(&folder, work, &name, &record.id);
         let lock = TreeLock::take(&place)
             .map_err(|cause| WorkerFailure::NoWorkFolder { folder: place.lock.clone(), cause })?;
-        let git = GitProgram::find(environment.for_agents()).map_err(not_carried)?;
+        let git = GitProgram::find(environment.for_agents()).map_err(not_taken)?;
         let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
         let take = async {
             let (record, token) = (record.clone(), fence.token);
@@ -138,7 +130,7 @@ impl TakenWork {
             };
             interrupts.or_else(&end_at_once, take).await
         })?;
-        Ok(Some(Self { root: place.root(work), keeper, place, _lock: lock }))
+        Ok(Self { root: place.root(work), keeper, place, _lock: lock })
     }
 
     /// Removes the work tree: all that is recorded is in the git remote.
@@ -152,6 +144,10 @@ impl TakenWork {
 pub(crate) fn remove_left_trees(project: &WorkedProject) -> Result<usize, Failure> {
     let chosen = project::worker_settings(&project.root)?.folder;
     Ok(remove_unused_trees(&chosen.unwrap_or_else(|| project.root.join(FOLDER))))
+}
+
+fn not_taken(error: TreeError) -> Failure {
+    WorkerFailure::NoWork { error: TakeError::Keep(error.into()) }.into()
 }
 
 fn not_carried(error: impl Into<CarryError>) -> Failure {

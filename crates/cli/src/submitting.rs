@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use hookwright_agents::presets;
-use hookwright_config::WorkerSettings;
 use hookwright_engine::Secrets;
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
@@ -100,11 +99,7 @@ pub(crate) fn submit(
     runner::warn_of_unfired_hooks(&how.switches, &prepared.plan, screen);
     let root = &place.found.project_root;
     let work = SubmittedWork::find(root, &process_environment(), screen)?;
-    let mut settings = project::worker_settings(root)?;
-    if work.is_none() {
-        // It runs in the checkout itself, which nothing has to set up.
-        settings = WorkerSettings::default();
-    }
+    let settings = project::worker_settings(root)?;
     let folder = settings.folder.clone().unwrap_or_else(|| root.clone());
     let needs = needs(&prepared, &asked.label, folder);
     let submission = Submission {
@@ -114,10 +109,9 @@ pub(crate) fn submit(
         max_cost: how.max_cost,
         ..Submission::default()
     };
-    let work = work.as_ref();
     let mut names = Vec::new();
     for _ in 0..asked.sessions.unwrap_or(1) {
-        names.push(submit_one(place, &store, &prepared, work, name, &submission)?);
+        names.push(submit_one(place, &store, &prepared, &work, name, &submission)?);
     }
     let followed = Followed { store: Arc::clone(&store), project: place.project(), names };
     if asked.follow {
@@ -177,7 +171,7 @@ fn submit_one(
     place: &ProjectRunner,
     store: &Arc<dyn Store>,
     prepared: &Prepared,
-    work: Option<&SubmittedWork>,
+    work: &SubmittedWork,
     given: Option<&str>,
     submission: &Submission,
 ) -> Result<String, Failure> {
@@ -194,7 +188,7 @@ fn submit_one(
             plan: plan.name.clone(),
             stages: plan.stages.iter().map(|stage| stage.name.clone()).collect(),
             submission: Some(submission.clone()),
-            carried: work.map(|work| work.send(&name, &new.id, secrets)).transpose()?,
+            carried: Some(work.send(&name, &new.id, secrets)?),
             ..new
         };
         let submitter = Submitter { store: &**store, secrets, clock: &StoreTime };

@@ -74,7 +74,7 @@ const END_MAX: Duration = Duration::from_secs(40);
 pub(crate) struct WorkedProject {
     /// Its name, else its path.
     pub(crate) key: String,
-    /// The checkout in which its sessions run.
+    /// Its checkout on this machine.
     pub(crate) root: PathBuf,
 }
 

@@ -117,7 +117,7 @@ pub enum TreeError {
         said: String,
     },
     /// The remote does not accept it.
-    #[error("the git remote `{remote}` refuses the work tree: {said}")]
+    #[error("the git remote `{remote}` refuses the push: {said}")]
     Refused {
         /// The remote's address.
         remote: String,
@@ -125,7 +125,7 @@ pub enum TreeError {
         said: String,
     },
     /// A file or a commit contains a secret.
-    #[error("{object} contains {secret}, so the work tree is not sent to the git remote")]
+    #[error("{object} contains {secret}, so nothing is sent to the git remote")]
     HoldsSecret {
         /// What contains it.
         object: String,

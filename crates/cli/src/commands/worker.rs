@@ -141,8 +141,8 @@ fn projects(
     Ok(projects)
 }
 
-/// The folders in which sessions of these projects can run: the checkouts, and the folders for work
-/// trees that this user can write to.
+/// The folders below which work trees of these projects can be made: the checkouts, and the folders
+/// of the projects' files that this user can write to.
 fn folders(projects: &[WorkedProject], screen: &Screen) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = Vec::new();
     for project in projects {

@@ -29,6 +29,8 @@ pub(crate) enum WorkerFailure {
     NoNameIsFree,
     /// The project's commit cannot be sent to workers.
     NotCarried { error: CarryError },
+    /// The session was submitted without a commit.
+    NothingCarried,
     /// The folder of work trees cannot be created.
     NoWorkFolder { folder: PathBuf, cause: io::Error },
     /// The work tree of a session cannot be made.
@@ -83,6 +85,10 @@ impl WorkerFailure {
                 format!("this project cannot be sent to workers: {error}"),
                 of_carrying(error).to_owned(),
             ),
+            Self::NothingCarried => (
+                "the session was submitted without a commit, by an older version".to_owned(),
+                SUBMIT_AGAIN.to_owned(),
+            ),
             Self::NoWorkFolder { folder, cause } => (
                 format!("cannot create `{}`: {}", folder.display(), without_number(cause)),
                 "check the rights of the checkout".to_owned(),
@@ -106,12 +112,6 @@ impl WorkerFailure {
     }
 }
 
-/// What to do if a project cannot be sent to workers.
-fn of_carrying(error: &CarryError) -> &'static str {
-    match error {
-        CarryError::NotARepository { .. } | CarryError::Ignored { .. } => {
-            "put the project into a git repository with a remote"
-        }
 const SUBMIT_AGAIN: &str = "submit it again: `hookwright run FILE --on workers`";
 
 /// What to do if a worker cannot make the work tree of a session.
@@ -125,6 +125,16 @@ fn of_taking(error: &TakeError) -> &'static str {
     }
 }
 
+/// What to do if a project cannot be sent to workers.
+fn of_carrying(error: &CarryError) -> &'static str {
+    match error {
+        CarryError::NotARepository { .. } => {
+            "put it into one that has a remote: `git init`, commit its files, and `git remote add \
+             origin ADDRESS`"
+        }
+        CarryError::Ignored { .. } => {
+            "remove the rule that `git check-ignore --verbose .` shows, and commit the project"
+        }
         CarryError::NoCommit { .. } => "commit something: `git commit`",
         CarryError::NoRemote { .. } => "add a remote: `git remote add origin ADDRESS`",
         CarryError::SeveralRemotes { .. } => {
@@ -144,13 +154,13 @@ fn of_taking(error: &TakeError) -> &'static str {
         CarryError::Tree(TreeError::HoldsSecret { .. }) => {
             "remove the secret from the commits that the remote does not have"
         }
+        CarryError::Tree(TreeError::NoGit) => "install git, here and on the machines of workers",
         CarryError::Tree(
             TreeError::Failed { .. }
             | TreeError::TookTooLong { .. }
+            | TreeError::MissingCommit { .. }
             | TreeError::Missing { .. }
             | TreeError::File { .. },
         ) => "check the repository: `git status`",
     }
 }
-        CarryError::Tree(TreeError::NoGit) => "install git, here and on the machines of workers",
-            | TreeError::MissingCommit { .. }

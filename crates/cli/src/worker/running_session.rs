@@ -73,9 +73,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     let root = place.found.project_root.clone();
     let setup = setup.as_deref();
     let work = TakenWork::take(&root, &environment, &store, &record, &fence, &secrets, setup)?;
-    if let Some(work) = &work {
-        place.work_in(work);
-    }
+    place.work_in(&work);
     let submission = record.submission.unwrap_or_default();
     let how = SessionOptions {
         shown: OutputOptions { json: false, agent_output: false, plain: true },
@@ -92,9 +90,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         worker: Some(worker.to_string()),
     };
     let ended = resumption.run(&place, &how, screen);
-    if let Some(work) = work {
-        work.remove();
-    }
+    work.remove();
     ended
 }
 

@@ -74,6 +74,7 @@ mod queue_bounds;
 mod queue_costs;
 mod queues;
 mod receiver;
+mod remote_project;
 mod reopen;
 mod resume;
 mod run_screen;

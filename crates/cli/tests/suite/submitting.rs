@@ -1,7 +1,11 @@
 //! Sessions that are submitted to workers, before a worker takes them.
 
+use std::process::Command;
+
 use serde_json::json;
 
+use crate::projects::git;
+use crate::remote_project::{remote, shared_with_remote};
 use crate::shared_store::shared;
 use crate::support::{Ran, Sandbox};
 
@@ -9,7 +13,7 @@ const LOOP: &str =
     "name: fix\nprompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'true'}\n";
 
 fn project() -> Sandbox {
-    shared(Sandbox::new().file("loop.yaml", LOOP))
+    shared_with_remote(Sandbox::new().file("loop.yaml", LOOP))
 }
 
 fn submitted(sandbox: &Sandbox, more: &[&str]) -> Ran {
@@ -122,4 +126,70 @@ fn workers_need_a_store_that_other_machines_reach() {
     assert!(ran.stderr.contains("hookwright store init"), "{}", ran.stderr);
     let (_, list) = sandbox.json(&["sessions", "list", "--json"]);
     assert_eq!(list["sessions"], json!([]));
+}
+
+/// Submitting this project is refused, and nothing is stored.
+fn is_refused(sandbox: &Sandbox, ran: &Ran, reason: &str, help: &str) {
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let heading = format!("error: this project cannot be sent to workers: {reason}");
+    assert!(ran.stderr.contains(&heading), "{heading}: {ran:?}");
+    assert!(ran.stderr.contains(&format!("help: {help}")), "{ran:?}");
+    assert_eq!(list(sandbox), []);
+}
+
+#[test]
+fn without_a_git_repository_nothing_is_submitted() {
+    let sandbox = shared(Sandbox::new().file("loop.yaml", LOOP));
+    let root = sandbox.path("").canonicalize().unwrap();
+    let root = root.display();
+    let outside = format!("`{root}` is not in a git repository");
+    is_refused(&sandbox, &submitted(&sandbox, &[]), &outside, "put it into one that has a remote");
+    let mut without_git = sandbox.command(&["run", "loop.yaml", "--on", "workers"]);
+    let ran = Ran::from(without_git.env("PATH", "/nonexistent").output().unwrap());
+    is_refused(&sandbox, &ran, "`git` not found", "install git, here and on the machines");
+    let above = sandbox.path("..");
+    git(&above, &["init", "--quiet"]);
+    std::fs::write(above.join(".gitignore"), "/project/\n").unwrap();
+    let ignored = format!("git ignores the project root `{root}`");
+    is_refused(&sandbox, &submitted(&sandbox, &[]), &ignored, "remove the rule that `git check-ig");
+}
+
+#[test]
+fn without_a_remote_that_can_be_pushed_to_nothing_is_submitted() {
+    let sandbox = project();
+    let checkout = sandbox.path("");
+    let address = remote(&sandbox).display().to_string();
+    let hook = "#!/bin/sh\necho 'no pushes today' >&2\nexit 1\n";
+    let sandbox = sandbox.program("../remote.git/hooks/pre-receive", hook);
+    let refused = format!(
+        "the git remote `{address}` refuses the push: pre-receive hook declined: no pushes today"
+    );
+    let help = "ask for the right to push to the remote";
+    is_refused(&sandbox, &submitted(&sandbox, &[]), &refused, help);
+    for (address, reason, help) in [
+        (
+            "https://a:hunter222@localhost/x.git",
+            "the address of the git remote `origin` contains a password",
+            "keep the password in",
+        ),
+        ("/nowhere/x.git", "the git remote `/nowhere/x.git` is unreachable", "check the address"),
+    ] {
+        git(&checkout, &["remote", "set-url", "origin", address]);
+        is_refused(&sandbox, &submitted(&sandbox, &[]), reason, help);
+    }
+    git(&checkout, &["remote", "remove", "origin"]);
+    let none = "the git repository of `";
+    is_refused(&sandbox, &submitted(&sandbox, &[]), none, "add a remote: `git remote add origin");
+}
+
+#[test]
+fn submitting_runs_no_hook_of_the_users_repository() {
+    let sandbox = project().program(".git/hooks/pre-push", "#!/bin/sh\n: > ran\nexit 1\n");
+    let mut push = Command::new("git");
+    let push = push.args(["push", "--quiet", "origin", "HEAD:main"]).current_dir(sandbox.path(""));
+    assert!(!push.output().unwrap().status.success());
+    std::fs::remove_file(sandbox.path("ran")).expect("the hook runs");
+    let ran = submitted(&sandbox, &["--session", "s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!sandbox.path("ran").exists());
 }

@@ -1,4 +1,7 @@
-//! Workers: real processes with different homes, a real database, one checkout.
+//! Workers: real processes with different homes, a real database, one checkout and its remote.
+//!
+//! Agents work in work trees, which go away. What a test wants to know of them is in the checkout,
+//! `$CHECKOUT`.
 
 mod attacked;
 mod carried;
@@ -11,19 +14,32 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::interrupts::{Left, Started, start, started, until};
+use crate::remote_project::with_remote;
 use crate::runs::lines;
 use crate::shared_store::shared;
 use crate::support::Sandbox;
 
 /// An agent that notes each turn, and whose second turn lasts until the file `go` is there.
-const LOOP: &str = "prompt: p\ntermination: {type: fixed, iterations: 3}\nagent: {command: 'echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi'}\n";
+const LOOP: &str = "prompt: p\ntermination: {type: fixed, iterations: 3}\nagent: {command: 'cd $CHECKOUT; echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi'}\n";
 
 fn project(text: &str) -> Sandbox {
-    shared(Sandbox::new().file("loop.yaml", text))
+    shared(committed(text))
+}
+
+/// A project with this loop, whose programs know the checkout.
+fn committed(text: &str) -> Sandbox {
+    let files = Sandbox::new().file("loop.yaml", text).file(".gitignore", "/built\n/go\n/pid\n");
+    let sandbox = with_remote(files);
+    let checkout = sandbox.path("").to_string_lossy().into_owned();
+    sandbox.set("CHECKOUT", &checkout)
 }
 
 /// A worker of a user with this home, which shares the store with all others.
 fn worker(sandbox: &Sandbox, home: &str, more: &[&str]) -> Started {
+    started(worker_command(sandbox, home, more))
+}
+
+fn worker_command(sandbox: &Sandbox, home: &str, more: &[&str]) -> Command {
     let home = home_of(sandbox, home);
     let settings = home.join(".config/hookwright");
     std::fs::create_dir_all(&settings).unwrap();
@@ -31,7 +47,7 @@ fn worker(sandbox: &Sandbox, home: &str, more: &[&str]) -> Started {
     std::fs::copy(shared, settings.join("store.yaml")).unwrap();
     let mut command = sandbox.command(&[&["worker"], more].concat());
     command.env("HOME", home);
-    started(command)
+    command
 }
 
 fn home_of(sandbox: &Sandbox, home: &str) -> PathBuf {
@@ -81,7 +97,7 @@ fn is_stopped(pid: &str) -> bool {
 #[test]
 fn sessions_are_each_run_once_by_workers_of_which_every_one_takes_some() {
     let sandbox = project(
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $HOOKWRIGHT_SESSION >> log'}\n",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $HOOKWRIGHT_SESSION >> $CHECKOUT/log'}\n",
     );
     let _first = worker(&sandbox, "a", &["--at-once", "2"]);
     let _second = worker(&sandbox, "b", &["--at-once", "2"]);
@@ -176,7 +192,7 @@ fn a_worker_that_is_asked_to_end_gives_its_sessions_back() {
 #[test]
 fn a_session_that_takes_three_workers_down_is_paused_until_a_person_resumes_it() {
     let sandbox = project(
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log; [ -e go ] || kill -KILL $PPID'}\n",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'cd $CHECKOUT; echo turn >> log; [ -e go ] || kill -KILL $PPID'}\n",
     );
     let _workers = ["a", "b", "c"].map(|home| worker(&sandbox, home, &[]));
     submit(&sandbox, &["--session", "s"]);
@@ -218,12 +234,11 @@ fn a_new_worker_ends_what_a_killed_one_left_before_it_takes_a_session() {
 #[test]
 fn the_hooks_of_the_workers_user_stay_in_force() {
     let sandbox = project(
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log'}\nhooks: {session:start: [{id: mine, command: 'echo submitted >> log', await: true}]}\n",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> $CHECKOUT/log'}\nhooks: {session:start: [{id: mine, command: 'echo submitted >> $CHECKOUT/log', await: true}]}\n",
     );
     let settings = home_of(&sandbox, "a").join(".config/hookwright");
     std::fs::create_dir_all(&settings).unwrap();
-    let guard =
-        "hooks: {iteration:start: [{id: guard, command: 'echo guarded >> log', await: true}]}";
+    let guard = "hooks: {iteration:start: [{id: guard, command: 'echo guarded >> $CHECKOUT/log', await: true}]}";
     std::fs::write(settings.join("hooks.yaml"), guard).unwrap();
     let _worker = worker(&sandbox, "a", &[]);
     submit(&sandbox, &["--session", "s"]);

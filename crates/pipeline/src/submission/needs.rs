@@ -17,7 +17,7 @@ pub struct Needs {
     /// Names of secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// The folder in which work trees are made, or the checkout in which the session runs.
+    /// The folder below which its work tree is made: the project's own, or the checkout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hookwright_postgres_server::{Cluster, Relay};
 
-use super::carried::git_project;
-use super::{LOOP, hears, home_of, is, kill, project, session, submit, worker, write};
+use super::carried::project_with_work;
+use super::{LOOP, committed, hears, home_of, is, kill, project, session, submit, worker, write};
 use crate::interrupts::{Left, Started, started, until};
 use crate::runs::lines;
 use crate::shared_store::{at, empty};
@@ -22,8 +22,7 @@ struct Apart {
 impl Apart {
     fn with(text: &str) -> Self {
         let (cluster, database) = (Cluster::shared(), empty());
-        let sandbox = Sandbox::new().file("loop.yaml", text);
-        let sandbox = at(sandbox, &cluster.address(&database));
+        let sandbox = at(committed(text), &cluster.address(&database));
         assert_eq!(sandbox.run(&["store", "init"]).code, 0);
         Self { sandbox, database, relay: Relay::to(cluster.port()) }
     }
@@ -48,7 +47,8 @@ impl Apart {
 #[test]
 fn a_session_that_is_stopped_at_once_is_not_run_again() {
     // Its hook lasts longer than the person waits.
-    let hook = "hooks: {session:end: [{command: '[ -e go ] || sleep 1000', await: true}]}\n";
+    let hook =
+        "hooks: {session:end: [{command: '[ -e $CHECKOUT/go ] || sleep 1000', await: true}]}\n";
     let sandbox = project(&format!("{LOOP}{hook}"));
     let agent = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json"]);
@@ -73,7 +73,7 @@ fn endless_setup(sandbox: &Sandbox) -> String {
 
 #[test]
 fn a_session_whose_work_tree_is_set_up_can_be_stopped() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let setup = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json", "--setup", &endless_setup(&sandbox)]);
     submit(&sandbox, &["--session", "s"]);
@@ -87,7 +87,7 @@ fn a_session_whose_work_tree_is_set_up_can_be_stopped() {
 
 #[test]
 fn a_killed_session_process_leaves_no_set_up() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let setup = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json", "--setup", &endless_setup(&sandbox)]);
     submit(&sandbox, &["--session", "s"]);
@@ -120,7 +120,7 @@ fn a_worker_without_its_store_ends_when_it_is_asked_to() {
 #[test]
 fn a_session_whose_claim_was_not_answered_is_run() {
     let apart = Apart::with(
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log'}\n",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> $CHECKOUT/log'}\n",
     );
     submit(&apart.sandbox, &["--session", "s"]);
     apart.sql("CREATE TABLE public.go (number int)");
@@ -176,7 +176,7 @@ fn a_store_that_takes_no_connections_for_a_moment_is_waited_for() {
 
 #[test]
 fn a_hook_in_a_work_tree_cannot_answer_the_question_of_its_session() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let root = sandbox.path("").canonicalize().unwrap();
     // In a namespace of its own, no process above it is seen: only what it was started with.
     let answer = format!(

@@ -1,50 +1,25 @@
-//! Sessions of a project in git: workers make a work tree of the submitted commit.
+//! The work of sessions on workers: a work tree of the submitted commit, and what becomes of it.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 
-use super::{hears, is, is_there, kill, session, submit, worker, write};
+use hookwright_postgres_server::Cluster;
+
+use super::{hears, is, is_there, kill, project, session, submit, worker, write};
 use crate::interrupts::{Left, is_gone, until};
-use crate::shared_store::shared;
+use crate::projects::git;
+use crate::remote_project::{commit, remote};
+use crate::shared_store::SETTINGS;
 use crate::support::Sandbox;
 
-/// Runs git, and returns what it printed.
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut git = Command::new("git");
-    for who in ["AUTHOR", "COMMITTER"] {
-        git.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.com");
-    }
-    let ran = git.args(words).current_dir(folder).output().unwrap();
-    assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8_lossy(&ran.stdout).trim().to_owned()
-}
-
-/// A project in git, whose agent writes into its work tree and waits in its second turn.
-pub(super) fn git_project() -> Sandbox {
-    let sandbox = shared(Sandbox::new());
-    let root = sandbox.path("").canonicalize().unwrap();
-    let agent = format!(
-        "echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e {0}/go ]; \
-         then echo $$ > {0}/pid; exec sleep 1000; fi",
-        root.display()
-    );
+/// A project whose agent writes into its work tree and waits in its second turn.
+pub(super) fn project_with_work() -> Sandbox {
+    let agent = "echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e \
+                 $CHECKOUT/go ]; then echo $$ > $CHECKOUT/pid; exec sleep 1000; fi";
     let text = format!(
         "prompt: p\ntermination: {{type: fixed, iterations: 3}}\nagent: {{command: '{agent}'}}\n"
     );
-    write(&sandbox, "loop.yaml", &text);
-    write(&sandbox, ".gitignore", "pid\ngo\nbuilt\n");
-    let remote = root.parent().unwrap().join("remote.git");
-    git(&root, &["init", "--quiet", "--bare", &remote.to_string_lossy()]);
-    git(&root, &["init", "--quiet"]);
-    git(&root, &["add", "-A"]);
-    git(&root, &["commit", "--quiet", "-m", "first"]);
-    git(&root, &["remote", "add", "origin", &remote.to_string_lossy()]);
-    sandbox
-}
-
-fn remote(sandbox: &Sandbox) -> std::path::PathBuf {
-    sandbox.path("..").canonicalize().unwrap().join("remote.git")
+    project(&text)
 }
 
 /// The ref of a session's submitted commit.
@@ -55,7 +30,7 @@ fn submitted(sandbox: &Sandbox, session: &str) -> String {
 
 #[test]
 fn a_session_whose_worker_was_killed_continues_with_its_tree_and_leaves_a_branch() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let agent = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json"]);
     submit(&sandbox, &["--session", "s"]);
@@ -99,7 +74,7 @@ fn noted_git(sandbox: &Sandbox) -> String {
 
 #[test]
 fn a_git_remote_that_is_away_when_a_worker_begins_a_session_is_waited_for() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     submit(&sandbox, &["--session", "s"]);
     write(&sandbox, "go", "");
     let away = remote(&sandbox).with_extension("away");
@@ -118,7 +93,7 @@ fn a_git_remote_that_is_away_when_a_worker_begins_a_session_is_waited_for() {
 
 #[test]
 fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let (root, outside) = (sandbox.path(""), sandbox.path("..").canonicalize().unwrap());
     let folder = outside.join("trees of all");
     let settings = format!(
@@ -129,8 +104,7 @@ fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
     let agent = "prompt: p\ntermination: {type: fixed, iterations: 1}\n\
                  agent: {command: 'cat built > log; pwd >> log'}\n";
     write(&sandbox, "loop.yaml", agent);
-    git(&root, &["add", "-A"]);
-    git(&root, &["commit", "--quiet", "-m", "settings"]);
+    commit(&sandbox, "settings");
     git(&root, &["push", "--quiet", "origin", "HEAD:main"]);
     submit(&sandbox, &["--session", "s"]);
     // Another checkout, at another path.
@@ -148,14 +122,12 @@ fn work_trees_are_made_and_set_up_where_the_projects_file_says() {
 
 #[test]
 fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let blocked = sandbox.path("../a file");
     std::fs::write(&blocked, "").unwrap();
     let folder = blocked.join("below");
     write(&sandbox, "hookwright.yaml", &format!("worker: {{folder: '{}'}}\n", folder.display()));
-    let root = sandbox.path("");
-    git(&root, &["add", "-A"]);
-    git(&root, &["commit", "--quiet", "-m", "settings"]);
+    commit(&sandbox, "settings");
     let mut first = worker(&sandbox, "a", &[]);
     first.wait_for_talk("note: cannot use `");
     submit(&sandbox, &["--session", "s"]);
@@ -167,7 +139,7 @@ fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
 
 #[test]
 fn a_worker_removes_the_work_trees_that_killed_ones_have_left_and_no_other() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     let agent = Left::by(&sandbox, "pid");
     let mut first = worker(&sandbox, "a", &["--json"]);
     submit(&sandbox, &["--session", "s"]);
@@ -192,29 +164,49 @@ fn a_worker_removes_the_work_trees_that_killed_ones_have_left_and_no_other() {
 }
 
 #[test]
-fn a_project_that_cannot_be_sent_is_refused_with_the_reason() {
-    let sandbox = git_project();
-    let root = sandbox.path("");
-    let refused = |heading: &str, help: &str| {
-        let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers"]);
-        assert_ne!(ran.code, 0, "{ran:?}");
-        let expected = format!("error: this project cannot be sent to workers: {heading}");
-        assert!(ran.stderr.contains(&expected), "{ran:?}");
-        assert!(ran.stderr.contains(&format!("help: {help}")), "{ran:?}");
-    };
-    git(&root, &["remote", "set-url", "origin", "https://a:hunter222@localhost/x.git"]);
-    refused("the address of the git remote `origin` contains a password", "keep the password in");
-    git(&root, &["remote", "set-url", "origin", "/nowhere/x.git"]);
-    refused("the git remote `/nowhere/x.git` is unreachable", "check the address");
-    git(&root, &["remote", "remove", "origin"]);
-    refused("the git repository of", "add a remote");
-    let (_, list) = sandbox.json(&["sessions", "list", "--json"]);
-    assert_eq!(list["sessions"], serde_json::json!([]));
+fn a_submitted_commit_that_the_remote_has_lost_is_named_with_what_to_do() {
+    let sandbox = project_with_work();
+    submit(&sandbox, &["--session", "s"]);
+    let lost = submitted(&sandbox, "s");
+    let commit = git(&remote(&sandbox), &["rev-parse", &lost]);
+    git(&remote(&sandbox), &["update-ref", "-d", &lost]);
+    let _workers = ["a", "b", "c"].map(|home| worker(&sandbox, home, &[]));
+    until("no worker can run it", || is(&sandbox, "s", "paused"));
+    let reason = format!(
+        "cannot make the work tree of the session: the git remote `{}` does not have the submitted \
+         commit `{commit}`; its refs were deleted: submit it again with `hookwright run FILE --on \
+         workers`",
+        remote(&sandbox).display()
+    );
+    for command in [&["status"][..], &["sessions", "show", "s"], &["sessions", "log", "s"]] {
+        let ran = sandbox.run(command);
+        assert!(ran.stdout.contains(&reason), "{command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_session_that_was_submitted_without_a_commit_is_not_run() {
+    let sandbox = project_with_work();
+    submit(&sandbox, &["--session", "s"]);
+    let without = "(convert_from(value, 'UTF8')::jsonb - 'carried')::text";
+    let forget = format!(
+        "UPDATE hookwright.records SET value = convert_to({without}, 'UTF8') WHERE kind = 'session'"
+    );
+    let settings = std::fs::read_to_string(sandbox.path(SETTINGS)).unwrap();
+    let (_, database) = settings.trim_end().rsplit_once('/').unwrap();
+    Cluster::shared().sql(database, &forget);
+    let mut first = worker(&sandbox, "a", &["--json"]);
+    hears(&mut first, "refused");
+    let shown = sandbox.run(&["sessions", "show", "s"]);
+    let reason = "cannot run the session: the session was submitted without a commit, by an older \
+                  version; submit it again: `hookwright run FILE --on workers`";
+    assert!(shown.stdout.contains(reason), "{shown:?}");
+    assert!(!is_there(&sandbox, "log"), "it did not run in the checkout");
 }
 
 #[test]
 fn uncommitted_changes_are_not_submitted_which_is_said() {
-    let sandbox = git_project();
+    let sandbox = project_with_work();
     write(&sandbox, "draft", "x");
     let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers", "--session", "s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
