@@ -1,8 +1,11 @@
-//! The workers of a store, as they describe themselves, for the commands about them.
+//! The workers of a store, as they describe themselves, for the commands about them. `unmet_needs.rs`
+//! says why none of them takes a session.
+
+mod unmet_needs;
 
 use std::time::Duration;
 
-use hookwright_pipeline::submission::{self, Needs, WorkerOffer};
+use hookwright_pipeline::submission::{self, Submission, WorkerOffer};
 use hookwright_store::{Store, StoreError, StoredWorker};
 use serde::{Deserialize, Serialize};
 
@@ -51,21 +54,23 @@ impl KnownWorkers {
         Ok(Self { all: read(store).map_err(Failure::Store)? })
     }
 
-    /// Why no living worker of this project takes a session with these needs; `None` if one does.
-    pub(crate) fn missing(&self, project: &str, needs: &Needs) -> Option<String> {
+    /// Why no living worker of this project takes a session that was submitted so, and what to do;
+    /// `None` if one does.
+    pub(crate) fn missing(&self, project: &str, submission: &Submission) -> Option<String> {
         let is_candidate = |worker: &&KnownWorker| {
             !worker.is_dead && worker.offer.projects.iter().any(|known| known == project)
         };
         let offers = self.all.iter().filter(is_candidate).map(|worker| worker.offer.clone());
-        submission::missing(needs, &offers.collect::<Vec<_>>())
+        let unmet = submission::unmet_needs(&submission.needs, &offers.collect::<Vec<_>>())?;
+        Some(unmet_needs::in_words(&unmet, submission))
     }
 }
 
 impl KnownWorkers {
-    /// What this session needs and no worker has; `None` if it only waits for its turn.
+    /// Why no worker takes this session, and what to do; `None` if it only waits for its turn.
     pub(crate) fn missing_for(&self, session: &KnownSession) -> Option<String> {
         let submission = session.record.submission.as_ref()?;
-        self.missing(session.record.project(), &submission.needs)
+        self.missing(session.record.project(), submission)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::runner::{self, Prepared, ProjectRunner};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::store_time::StoreTime;
-use crate::text::visible;
+use crate::text::{count, visible};
 use crate::{project, state};
 
 /// Sessions that one command submits.
@@ -103,7 +103,7 @@ pub(crate) fn submit(
     let folder = settings.folder.clone().unwrap_or_else(|| root.clone());
     let needs = needs(&prepared, &asked.label, folder);
     let submission = Submission {
-        needs: needs.clone(),
+        needs,
         folder: settings.folder,
         setup: settings.setup,
         max_cost: how.max_cost,
@@ -118,10 +118,10 @@ pub(crate) fn submit(
         for name in &followed.names {
             screen.talk(&format!("session {name} is queued\n"));
         }
-        tell_what_is_missing(&followed, &needs, screen)?;
+        tell_what_is_missing(&followed, &submission, screen)?;
         return following::follow(&followed, &how.shown, screen);
     }
-    say(&followed, &needs, how, screen)?;
+    say(&followed, &submission, how, screen)?;
     Ok(exit_code::GO_ON)
 }
 
@@ -209,7 +209,7 @@ fn submit_one(
 /// Prints what was submitted.
 fn say(
     followed: &Followed,
-    needs: &Needs,
+    submission: &Submission,
     how: &SessionOptions,
     screen: &Screen,
 ) -> Result<(), Failure> {
@@ -222,7 +222,7 @@ fn say(
     for name in &followed.names {
         screen.result(&format!("session {} is queued\n", visible(name)))?;
     }
-    tell_what_is_missing(followed, needs, screen)?;
+    tell_what_is_missing(followed, submission, screen)?;
     if let [name] = &followed.names[..] {
         let name = visible(name);
         screen.talk(&format!("follow it with: hookwright sessions log {name} --follow\n"));
@@ -233,13 +233,16 @@ fn say(
 /// Tells the user at once if no worker takes the sessions.
 fn tell_what_is_missing(
     followed: &Followed,
-    needs: &Needs,
+    submission: &Submission,
     screen: &Screen,
 ) -> Result<(), Failure> {
     let workers = KnownWorkers::read(&*followed.store)?;
-    if let Some(missing) = workers.missing(&followed.project, needs) {
-        screen.talk(&format!("note: needs {}\n", visible(&missing)));
-    }
+    let Some(missing) = workers.missing(&followed.project, submission) else { return Ok(()) };
+    let who = match &followed.names[..] {
+        [name] => format!("session {} waits", visible(name)),
+        names => format!("{} wait", count(names.len(), "session")),
+    };
+    screen.talk(&format!("note: {who}: {}\n", visible(&missing)));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use hookwright_store::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use needs::{Needs, WorkerOffer, missing};
+pub use needs::{Needs, UnmetNeeds, WorkerOffer, unmet_needs};
 
 use crate::lease::{self, LeaseError, LeaseOwner};
 use crate::limits::{HELD_READ_AT_ONCE, LOSSES_MAX, NEEDS_BYTES_MAX, WAITING_LANES_MAX};

@@ -72,7 +72,7 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
         };
         let (running, resumable, mut waiting) = (all(&running), all(&resumable), all(&queued));
         for (value, session) in waiting.iter_mut().zip(&queued) {
-            value["needs"] = workers.missing_for(session).into();
+            value["missing"] = workers.missing_for(session).into();
         }
         let project = &sessions.project;
         screen.json(&json!({

@@ -68,23 +68,26 @@ pub(crate) fn running(list: &[KnownSession], waits: &SessionWaits) -> String {
     waits.fold(table.to_string(), |text, lines| text + &lines)
 }
 
-/// Sessions that wait for workers, the oldest first, and what no worker has. The list is newest
-/// first.
+/// Sessions that wait for workers, the oldest first, and for what. The list is newest first.
 pub(crate) fn queued(list: &[KnownSession], workers: &KnownWorkers) -> String {
     let mut table = Table::default();
     for session in list.iter().rev() {
-        let waits = match workers.missing_for(session) {
-            Some(missing) => format!("needs {}", one_line(&missing, REASON_CHARS_MAX)),
-            None => "waits for a free worker".to_owned(),
-        };
         table.row([
             format!("  {}", session.name()),
             one_line(&session.record.plan, CELL_CHARS_MAX),
             format!("since {}", local(&session.record.start_time)),
-            waits,
+            waits_in_queue(session, workers),
         ]);
     }
     table.to_string()
+}
+
+/// For what a queued session waits.
+pub(crate) fn waits_in_queue(session: &KnownSession, workers: &KnownWorkers) -> String {
+    match workers.missing_for(session) {
+        Some(missing) => format!("waits: {}", one_line(&missing, REASON_CHARS_MAX)),
+        None => "waits for a free worker".to_owned(),
+    }
 }
 
 /// What a session waits for, and what the user can do about it.

@@ -43,8 +43,12 @@ fn a_submitted_session_is_queued_and_says_what_it_needs() {
     assert_eq!(list(&sandbox), [("s".to_owned(), "queued".to_owned())]);
     let status = sandbox.run(&["status"]);
     assert!(status.stdout.contains("queued for workers:\n  s  fix"), "{status:?}");
-    assert!(status.stdout.contains("needs a worker of this project, and none runs"), "{status:?}");
+    let waits = "no worker of this project runs; start one in a checkout with `hookwright worker \
+                 --label gpu`";
+    assert!(ran.stderr.contains(&format!("note: session s waits: {waits}\n")), "{}", ran.stderr);
+    assert!(status.stdout.contains(&format!("waits: {waits}\n")), "{status:?}");
     let (_, status) = sandbox.json(&["status", "--json"]);
+    assert_eq!(status["queued"][0]["missing"], waits);
     let root = sandbox.path(".").canonicalize().unwrap();
     assert_eq!(
         status["queued"][0]["submission"]["needs"],
@@ -52,6 +56,7 @@ fn a_submitted_session_is_queued_and_says_what_it_needs() {
     );
     let shown = sandbox.run(&["sessions", "show", "s"]);
     assert!(shown.stdout.starts_with("s: queued"), "{shown:?}");
+    assert!(shown.stdout.contains(&format!("waits: {waits}\n")), "{shown:?}");
     let log = sandbox.run(&["sessions", "log", "s"]);
     assert!(log.stdout.contains("session submitted to workers: fix"), "{log:?}");
     assert!(!log.stdout.contains("hunter222"), "{log:?}");
@@ -84,6 +89,7 @@ fn several_sessions_are_submitted_at_once() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let list = list(&sandbox);
     assert_eq!(list.len(), 3);
+    assert!(ran.stderr.starts_with("note: 3 sessions wait: no worker of"), "{ran:?}");
     for (name, status) in &list {
         assert_eq!(status, "queued");
         assert!(ran.stdout.contains(&format!("session {name} is queued\n")), "{ran:?}");

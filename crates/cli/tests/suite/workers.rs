@@ -135,6 +135,74 @@ fn a_worker_takes_only_sessions_whose_label_it_has() {
     until("the other one has run", || is(&sandbox, "with", "completed"));
 }
 
+/// Submits a session that no worker can take, which is said with what to do.
+fn submit_in_vain(sandbox: &Sandbox, more: &[&str], why: &str) {
+    let submit = ["run", "loop.yaml", "--on", "workers", "--session", "s"];
+    let ran = sandbox.run(&[&submit[..], more].concat());
+    assert!(ran.stderr.contains(&format!("note: session s waits: {why}\n")), "{ran:?}");
+    for command in [&["status"][..], &["sessions", "show", "s"]] {
+        let ran = sandbox.run(command);
+        assert!(ran.stdout.contains(&format!("waits: {why}\n")), "{command:?}: {ran:?}");
+    }
+}
+
+const ONE_TURN: &str =
+    "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'true'}\n";
+
+#[test]
+fn a_session_that_waits_for_a_label_says_how_to_start_a_worker_with_it() {
+    let sandbox = project(ONE_TURN);
+    let mut plain = worker(&sandbox, "a", &["--json"]);
+    hears(&mut plain, "joined");
+    let why = "no worker has the label gpu; start one with `hookwright worker --label gpu`";
+    submit_in_vain(&sandbox, &["--label", "gpu"], why);
+    let _labelled = worker(&sandbox, "b", &["--label", "gpu"]);
+    until("the session has run", || is(&sandbox, "s", "completed"));
+}
+
+#[test]
+fn a_session_that_waits_for_a_secret_says_where_to_add_it() {
+    let hook = "hooks: {session:start: [{command: 'test -n \"$DEPLOY_KEY\"', await: true}]}\n";
+    let sandbox = project(&format!("{ONE_TURN}{hook}"));
+    let add_secret = |home: &str| {
+        let file = sandbox.path("..").join(home).join(".config/hookwright/secrets.env");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "DEPLOY_KEY=hunter222\n").unwrap();
+        let file = file.to_string_lossy().into_owned();
+        assert!(Command::new("chmod").args(["600", &file]).status().unwrap().success());
+    };
+    add_secret("");
+    let mut without = worker(&sandbox, "a", &["--json"]);
+    hears(&mut without, "joined");
+    let why = "no worker has the secret DEPLOY_KEY; add DEPLOY_KEY to secrets.env of a worker's \
+               user and start that worker again";
+    submit_in_vain(&sandbox, &[], why);
+    without.signal("-TERM");
+    assert_eq!(without.ran().code, 0);
+    add_secret("a");
+    let _again = worker(&sandbox, "a", &[]);
+    until("the session has run", || is(&sandbox, "s", "completed"));
+}
+
+#[test]
+fn a_session_that_waits_for_an_agent_says_where_to_install_it() {
+    let sandbox = project(&ONE_TURN.replace("{command: 'true'}", "codex"));
+    let sandbox = sandbox.program("../bin/codex", "#!/bin/sh\n: > \"$CHECKOUT/worked\"\n");
+    let path = format!("{}:{}", sandbox.path("../bin").display(), std::env::var("PATH").unwrap());
+    let sandbox = sandbox.set("PATH", &path);
+    let mut without = worker_command(&sandbox, "a", &["--json"]);
+    without.env("PATH", "/nonexistent");
+    let mut without = started(without);
+    hears(&mut without, "joined");
+    let why = "no worker has the agent codex; install codex on a worker's machine and start that \
+               worker again";
+    submit_in_vain(&sandbox, &[], why);
+    without.signal("-TERM");
+    assert_eq!(without.ran().code, 0);
+    let _again = worker(&sandbox, "a", &[]);
+    until("the agent has worked", || is_there(&sandbox, "worked"));
+}
+
 #[test]
 fn a_killed_worker_leaves_nothing_and_another_one_continues_its_session() {
     let sandbox = project(LOOP);

@@ -29,6 +29,21 @@ impl Needs {
         marks(labels, agents, secrets, folders)
     }
 
+    /// Those that none of these workers offers.
+    fn unmet_by(&self, workers: &[WorkerOffer]) -> Self {
+        let unmet = |names: &[String], offered: fn(&WorkerOffer) -> &[String]| {
+            let is_unmet = |name: &&String| !workers.iter().any(|it| offered(it).contains(name));
+            names.iter().filter(is_unmet).cloned().collect()
+        };
+        let has_folder = |folder: &PathBuf| workers.iter().any(|it| it.folders.contains(folder));
+        Self {
+            labels: unmet(&self.labels, |worker| &worker.labels),
+            agents: unmet(&self.agents, |worker| &worker.agents),
+            secrets: unmet(&self.secrets, |worker| &worker.secrets),
+            folder: self.folder.clone().filter(|folder| !has_folder(folder)),
+        }
+    }
+
     fn as_offer(&self) -> WorkerOffer {
         WorkerOffer {
             labels: self.labels.clone(),
@@ -84,24 +99,29 @@ fn marks(
     named.chain(folders.iter().map(|folder| format!("folder {}", folder.display()))).collect()
 }
 
-/// Why none of these workers takes a session with these needs, as "needs …"; `None` if one of them
-/// does.
-pub fn missing(needs: &Needs, workers: &[WorkerOffer]) -> Option<String> {
+/// Why none of a project's workers takes a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnmetNeeds {
+    /// No worker of the project runs.
+    NoWorker,
+    /// No worker has these.
+    Nowhere(Needs),
+    /// Each of these is on some worker, but they are not all on one.
+    NotTogether(Needs),
+}
+
+/// Why none of these workers takes a session with these needs; `None` if one of them does.
+pub fn unmet_needs(needs: &Needs, workers: &[WorkerOffer]) -> Option<UnmetNeeds> {
     if workers.is_empty() {
-        return Some("a worker of this project, and none runs".to_owned());
+        return Some(UnmetNeeds::NoWorker);
     }
-    let needed = needs.marks();
-    let offers: Vec<Vec<String>> = workers.iter().map(WorkerOffer::marks).collect();
-    if offers.iter().any(|offer| needed.iter().all(|need| offer.contains(need))) {
+    let nothing = Needs::default();
+    if workers.iter().any(|worker| needs.unmet_by(std::slice::from_ref(worker)) == nothing) {
         return None;
     }
-    let unknown: Vec<&str> = needed
-        .iter()
-        .filter(|need| !offers.iter().any(|offer| offer.contains(need)))
-        .map(String::as_str)
-        .collect();
-    Some(match unknown[..] {
-        [] => format!("{}, which no worker has together", needed.join(" and ")),
-        _ => format!("{}, which no worker has", unknown.join(" and ")),
+    let nowhere = needs.unmet_by(workers);
+    Some(match nowhere == nothing {
+        true => UnmetNeeds::NotTogether(needs.clone()),
+        false => UnmetNeeds::Nowhere(nowhere),
     })
 }

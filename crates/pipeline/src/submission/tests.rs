@@ -218,32 +218,33 @@ fn a_session_is_withdrawn_only_while_it_waits() {
 }
 
 #[test]
-fn it_is_said_what_no_worker_has() {
-    let offer = |labels: &[&str], agents: &[&str]| WorkerOffer {
+fn what_no_worker_has_is_told_apart_from_what_no_worker_has_together() {
+    let needs = |labels: &[&str], agents: &[&str]| Needs {
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         agents: agents.iter().map(|agent| (*agent).to_owned()).collect(),
-        ..WorkerOffer::default()
-    };
-    let needs = Needs {
-        labels: vec!["gpu".to_owned()],
-        agents: vec!["codex".to_owned()],
         ..Needs::default()
     };
+    let offer = |labels: &[&str], agents: &[&str]| {
+        let Needs { labels, agents, .. } = needs(labels, agents);
+        WorkerOffer { labels, agents, ..WorkerOffer::default() }
+    };
+    let needed = needs(&["gpu"], &["codex"]);
     for (workers, expected) in [
-        (vec![], Some("a worker of this project, and none runs")),
-        (vec![offer(&[], &["codex"])], Some("label gpu, which no worker has")),
-        (vec![offer(&[], &[])], Some("label gpu and agent codex, which no worker has")),
+        (vec![], Some(UnmetNeeds::NoWorker)),
+        (vec![offer(&[], &["codex"])], Some(UnmetNeeds::Nowhere(needs(&["gpu"], &[])))),
+        (vec![offer(&[], &[])], Some(UnmetNeeds::Nowhere(needed.clone()))),
         (
             vec![offer(&["gpu"], &[]), offer(&[], &["codex"])],
-            Some("label gpu and agent codex, which no worker has together"),
+            Some(UnmetNeeds::NotTogether(needed.clone())),
         ),
         (vec![offer(&["gpu"], &["codex", "claude"])], None),
     ] {
-        assert_eq!(missing(&needs, &workers).as_deref(), expected);
+        assert_eq!(unmet_needs(&needed, &workers), expected);
     }
-    let needs = Needs { secrets: vec!["TOKEN".to_owned()], ..Needs::default() };
-    let expected = "secret TOKEN, which no worker has";
-    assert_eq!(missing(&needs, &[offer(&[], &[])]).as_deref(), Some(expected));
+    let folder = Some(PathBuf::from("/srv/trees"));
+    let needed = Needs { secrets: vec!["TOKEN".to_owned()], folder, ..Needs::default() };
+    let unmet = unmet_needs(&needed, &[offer(&[], &[])]);
+    assert_eq!(unmet, Some(UnmetNeeds::Nowhere(needed)));
 }
 
 #[test]

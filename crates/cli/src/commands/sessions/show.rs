@@ -3,7 +3,7 @@
 mod one_iteration;
 
 use clap::Args;
-use hookwright_events::{RunEvent, Usage};
+use hookwright_events::{RunEvent, SessionStatus, Usage};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::timeline::{Part, Timeline, read_entry};
 use hookwright_store::{Entry, Store, entries};
@@ -11,6 +11,7 @@ use hookwright_store::{Entry, Store, entries};
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, SessionChoice, Sessions};
+use crate::known_workers::KnownWorkers;
 use crate::render::session_table;
 use crate::render::timeline::TimelineScreen;
 use crate::screen::Screen;
@@ -66,6 +67,10 @@ pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Fai
         return Ok(exit_code::GO_ON);
     }
     screen.result(&session_table::heading(&session))?;
+    if session.status == SessionStatus::Queued {
+        let waits = session_table::waits_in_queue(&session, &KnownWorkers::read(store)?);
+        screen.result(&format!("  {waits}\n"))?;
+    }
     let mut drawn = TimelineScreen::new(arguments.all, screen.columns());
     for_each_part(store, &session, |part| screen.result_while_read(&drawn.part(part)))?;
     screen.result(&drawn.finish(&session))?;

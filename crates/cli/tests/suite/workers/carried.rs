@@ -132,8 +132,9 @@ fn a_worker_that_cannot_offer_the_folder_leaves_the_session_to_others() {
     first.wait_for_talk("note: cannot use `");
     submit(&sandbox, &["--session", "s"]);
     let status = sandbox.run(&["status"]);
-    let needs = format!("needs folder {}, which no worker has", folder.display());
-    assert!(status.stdout.contains(&needs), "{status:?}");
+    let waits =
+        format!("waits: no worker has the folder {}; let a worker's user", folder.display());
+    assert!(status.stdout.contains(&waits), "{status:?}");
     assert!(is(&sandbox, "s", "queued"));
 }
 
