@@ -136,9 +136,16 @@ impl HookStream {
         };
         let running = self.running.remove(&(firing, report.id.clone()))?;
         let whole = format!("{}{}", report.stdout, report.stderr);
-        let output = if running.output.len() == whole.len() { running.output } else { whole };
+        // The report of a hook whose host dropped the firing has no output.
+        let is_cut_off = report.interrupted && whole.is_empty();
+        let (stdout, stderr) = match is_cut_off {
+            true => (&running.stdout, &running.stderr),
+            false => (&report.stdout, &report.stderr),
+        };
+        let is_as_streamed = is_cut_off || running.output.len() == whole.len();
+        let output = if is_as_streamed { &running.output } else { &whole };
         let mut more = fields(json!({
-            "output": output, "stdout": report.stdout, "stderr": report.stderr, "outcome": outcome,
+            "output": output, "stdout": stdout, "stderr": stderr, "outcome": outcome,
         }));
         if let Some(code) = report.exit_code {
             more.insert("exit_code".to_owned(), code.into());

@@ -186,6 +186,12 @@ impl Dispatch {
         &self.carried
     }
 
+    /// The numbers of the hooks that have started, and that the decision waits for.
+    pub(crate) fn awaited(&self) -> Vec<usize> {
+        let awaits = |number: &usize| self.runs[*number].state == RunState::Awaited;
+        (0..self.runs.len()).filter(awaits).collect()
+    }
+
     /// The numbers of the hooks that still run in the background.
     pub(crate) fn in_background(&self) -> &BTreeSet<usize> {
         &self.in_background

@@ -195,8 +195,8 @@ impl Engine {
     /// continue; [`Engine::settle`] waits for them.
     ///
     /// It never fails: a failed hook is recorded in its report, and the decision says what follows.
-    /// Dropping the future early ends the hooks that it waits for and starts no others. Background
-    /// hooks continue.
+    /// Dropping the future early ends the hooks that it waits for and starts no others; observers are
+    /// shown that they ended, and the journal is not. Background hooks continue.
     pub async fn fire(&self, event: Event, mut firing: Firing) -> Fired {
         let shared = &self.shared;
         let mut hooks = shared.hooks.woken(&event);

@@ -117,6 +117,24 @@ fn the_outcome_says_how_it_ended() {
     }
 }
 
+#[test]
+fn a_hook_that_was_cut_off_is_cancelled_and_keeps_what_it_printed() {
+    let mut stream = HookStream::new("s");
+    stream.messages(&fired(1), NOW);
+    stream.messages(&starting(1, "a", 1), NOW);
+    stream.messages(&output(1, "a", "stderr", "half\n"), NOW);
+    let mut cut_off = reported(1, "a", Status::Failed, None);
+    let RunEventKind::Firing(FiringEvent::HookReported { report }) = &mut cut_off.kind else {
+        panic!("a report")
+    };
+    (report.stdout, report.stderr, report.interrupted) = (String::new(), String::new(), true);
+    let ended = stream.messages(&cut_off, NOW).remove(0);
+    let found = ["outcome", "stdout", "stderr", "output"].map(|field| ended[field].clone());
+    assert_eq!(found, ["cancelled", "", "half\n", "half\n"].map(Value::from));
+    stream.messages(&event(1, FiringEvent::Decided { decision: json!({}) }), NOW);
+    assert!(stream.running.is_empty() && stream.firings.is_empty(), "{stream:?}");
+}
+
 // Conformance: claude-code-052
 #[test]
 fn progress_comes_about_once_a_second_with_the_output_so_far() {

@@ -8,11 +8,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hookwright_events::{
-    Answer, Decision, Event, FiringEvent, Outcome, ProcessOutcome, Report, RunEvent, RunEventKind,
+    Answer, Decision, Event, FiringEvent, Outcome, Output, ProcessOutcome, Report, RunEvent,
+    RunEventKind,
 };
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
+use tokio::time::Instant;
 
 use super::shared::Recording;
 use super::{Engine, EngineState, Firing};
@@ -50,11 +52,14 @@ pub(super) struct Driver {
     /// The awaited actions that run now. They are part of the firing: if the host drops it, they
     /// end too.
     awaited: Vec<RunningAction>,
+    /// The hooks that ended because the host dropped the firing.
+    cut_off: Vec<usize>,
 }
 
 /// A running action, and the hook's number in this firing.
 struct RunningAction {
     hook: usize,
+    began: Instant,
     action: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -92,6 +97,7 @@ impl Driver {
             decision: None,
             was_interrupted: false,
             awaited: Vec::new(),
+            cut_off: Vec::new(),
         }
     }
 
@@ -133,13 +139,35 @@ impl Driver {
         self.number
     }
 
-    /// The host needs no decision any more: ends the awaited hooks and starts nothing new.
+    /// The host needs no decision any more: ends the awaited hooks and starts nothing new. Observers
+    /// are shown how the hooks ended. For the journal they have not: a host that resumes the firing
+    /// repeats them.
     pub(super) fn abandon(&mut self) {
-        if !self.dispatch.is_decided() {
-            self.awaited.clear();
-            self.was_interrupted = true;
-            // Steps that would start a hook are dropped, and the reports have no reader.
-            drop(self.dispatch.advance(HookHappening::Interrupted));
+        if self.dispatch.is_decided() {
+            return;
+        }
+        let running = std::mem::take(&mut self.awaited);
+        let took: HashMap<usize, Duration> =
+            running.iter().map(|running| (running.hook, running.began.elapsed())).collect();
+        drop(running);
+        self.was_interrupted = true;
+        while let Ok(chunk) = self.output.try_recv() {
+            self.show(chunk);
+        }
+        let mut steps = self.dispatch.advance(HookHappening::Interrupted);
+        self.cut_off = self.dispatch.awaited();
+        for hook in self.cut_off.clone() {
+            let output = Output::default();
+            let outcome = Outcome::Process(ProcessOutcome::Interrupted { output });
+            let took = took.get(&hook).copied().unwrap_or_default();
+            steps.extend(self.dispatch.advance(HookHappening::Ended { hook, outcome, took }));
+        }
+        for step in steps {
+            if let HookStep::Record(kind) = step
+                && let Some(kind) = self.completed(*kind)
+            {
+                self.show(kind.into());
+            }
         }
     }
 
@@ -184,6 +212,10 @@ impl Driver {
 
     async fn receive(&mut self, message: DriverMessage) {
         match message {
+            // What a dropped action still sent.
+            DriverMessage::Happened(
+                HookHappening::Ended { hook, .. } | HookHappening::WentAsync { hook, .. },
+            ) if self.cut_off.contains(&hook) => {}
             DriverMessage::Happened(happening) => {
                 match happening {
                     HookHappening::WentAsync { hook, .. } => self.detach(hook),
@@ -390,7 +422,8 @@ impl Driver {
             ending.send(outcome, took);
         };
         if is_awaited {
-            self.awaited.push(RunningAction { hook, action: Box::pin(action) });
+            let (began, action) = (Instant::now(), Box::pin(action));
+            self.awaited.push(RunningAction { hook, began, action });
         } else {
             tokio::spawn(action);
         }
