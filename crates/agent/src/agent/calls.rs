@@ -11,7 +11,7 @@ use super::model_call::{ModelCall, run_id};
 use super::permit::Permit;
 use super::running_tools::RunningTools;
 use super::{AgentNews, AgentStatus, CallResult};
-use crate::hooks::CallFacts;
+use crate::hooks::{CallFacts, EndedAnswer};
 use crate::journal::{call_in_words, milliseconds, shortened};
 use crate::message::Block;
 use crate::model::ModelAnswer;
@@ -110,6 +110,7 @@ impl AgentLife {
                 }
             }
         }
+        let mut cut_off = false;
         let mut running = RunningTools::start(planned, &self.session.cancel);
         let mut results = Vec::new();
         let mut blocks = Vec::new();
@@ -125,9 +126,7 @@ impl AgentLife {
                     continue;
                 }
             };
-            let facts = CallFacts { id: &result.id, tool: &result.tool, input: &result.input };
-            // After an interrupt too: the hook learns of it by `is_interrupt`.
-            let answered = self.agent.hooks.tool_ended(facts, &end).await;
+            let answered = self.ask_about_end(&result, &end, &mut cut_off).await;
             result.is_suppressed = answered.said.suppress_output;
             for message in &answered.said.messages {
                 self.agent.audience.see(AgentNews::HookMessage(message));
@@ -147,6 +146,28 @@ impl AgentLife {
             return Err(self.session.cut_off());
         }
         ended.map_or(added, Err)
+    }
+
+    /// Fires the event of a call's end. An interrupt ends its hooks (`cut_off`), and then starts none for
+    /// the other calls that ran. Otherwise hooks run after an interrupt too: those of a tool that it has
+    /// ended learn of it by `is_interrupt`.
+    async fn ask_about_end(
+        &self,
+        result: &CallResult,
+        end: &ToolEnd,
+        cut_off: &mut bool,
+    ) -> EndedAnswer {
+        if *cut_off && matches!(end, ToolEnd::Ran { .. }) {
+            return EndedAnswer::default();
+        }
+        let facts = CallFacts { id: &result.id, tool: &result.tool, input: &result.input };
+        let fired = self.agent.hooks.tool_ended(facts, end);
+        if self.session.cancel.is_cancelled() {
+            return fired.await;
+        }
+        let answered = self.unless_cancelled(fired).await;
+        *cut_off = answered.is_err();
+        answered.unwrap_or_default()
     }
 
     /// Records that the calls that may run are about to.

@@ -71,10 +71,14 @@ impl AgentLife {
             judged = self.question(&*tool, call, judged).await?;
         }
         let rule = judged.rule.as_deref();
+        let hooks = &self.agent.hooks;
         let observed = match judged.level {
-            PermissionLevel::Allow => self.agent.hooks.granted(call.facts(), "allow", rule).await,
+            PermissionLevel::Allow => {
+                self.unless_cancelled(hooks.granted(call.facts(), "allow", rule)).await?
+            }
             PermissionLevel::Ask | PermissionLevel::Deny => {
-                self.agent.hooks.denied(call.facts(), rule, &judged.reason).await
+                let denied = hooks.denied(call.facts(), rule, &judged.reason);
+                self.unless_cancelled(denied).await?
             }
         };
         self.heed(observed)?;
