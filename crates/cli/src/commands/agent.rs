@@ -8,6 +8,7 @@
 //! | `left_servers` | ends MCP servers of sessions whose program was killed |
 //! | `output` | what leaves on standard output, in one of three formats |
 //! | `session_servers` | the MCP servers of the session |
+//! | `stream_lines` | lines on their way to a reader, which may be slow |
 //! | `terminal_user` | asks a person on the terminal |
 
 mod assembly;
@@ -16,6 +17,7 @@ mod left_servers;
 mod output;
 mod session;
 mod session_servers;
+mod stream_lines;
 mod terminal_user;
 
 use std::io::{self, IsTerminal, Read};
@@ -213,7 +215,7 @@ async fn run(
         screen.talk(&crate::render::human::waiting_for(&waiting_for));
         interrupts.or_else(&|| engine.interrupt(), engine.settle()).await;
     }
-    let printed = output.end(&end);
+    output.compare_files();
     membership.let_go(session.fence());
     let ended = session.end(
         result_of(&end),
@@ -225,6 +227,10 @@ async fn run(
     {
         screen.talk(&format!("warning: the end of the session cannot be recorded: {error}\n"));
     }
+    // Only now: a reader may be slow, and the session has ended.
+    let given_up = CancellationToken::new();
+    let printed = output.end(&end, &given_up);
+    let printed = interrupts.or_else(&|| given_up.cancel(), printed).await;
     printed?;
     say_why(&end.status, service, screen);
     Ok(exit_code_of(&end))

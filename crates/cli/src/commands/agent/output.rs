@@ -1,15 +1,13 @@
 //! [`AgentOutput`]: what leaves on standard output while the agent works and at its end, and the
 //! transcript beside it.
 //!
-//! Nothing that a model, a tool or a hook wrote reaches a terminal raw. In `stream-json` lines are
-//! handed to a thread of their own: a reader that is slow or gone holds up no hook.
+//! Nothing that a model, a tool or a hook wrote reaches a terminal raw. A thread of its own writes the
+//! lines (`stream_lines.rs`): a reader that is slow or gone holds up no hook.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use hookwright_agent::agent::{AgentEnd, AgentNews, AgentStatus, Audience};
@@ -24,15 +22,14 @@ use hookwright_agent::transcript::{
 use hookwright_engine::ports::Clock;
 use hookwright_events::{RunEvent, TurnEvent};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::OutputFormat;
 use super::files_at_start::FilesAtStart;
+use super::stream_lines::StreamLines;
 use crate::error::Failure;
 use crate::screen::Screen;
-use crate::text::visible;
-
-/// StreamLines that wait for a slow reader. Beyond them lines are left out, and counted.
-const LINES_WAITING_MAX: usize = 4096;
+use crate::text::{escaped, visible};
 
 /// What every line of the stream says about the session.
 #[derive(Debug, Clone)]
@@ -77,13 +74,6 @@ struct OutputState {
     clock: Arc<dyn Clock>,
     began: Instant,
     messages: u64,
-}
-
-/// StreamLines on their way to standard output.
-struct StreamLines {
-    sender: SyncSender<String>,
-    writer: JoinHandle<io::Result<()>>,
-    left_out: u64,
 }
 
 impl AgentOutput {
@@ -175,33 +165,54 @@ impl AgentOutput {
         TurnEvent::TranscriptWritten { bytes, digest }
     }
 
-    /// The result, and the end of the stream.
-    pub(super) fn end(&self, end: &AgentEnd) -> Result<(), Failure> {
-        let mut shared = self.shared();
-        shared.compare_files();
-        let record = shared.result(end);
-        match shared.format {
-            OutputFormat::Text if end.text.is_empty() => Ok(()),
-            OutputFormat::Text => Screen.result(&format!("{}\n", visible(&end.text))),
-            OutputFormat::Json => Screen.json_line(&record),
-            OutputFormat::StreamJson => {
-                shared.emit(|| record);
-                let lines = shared.lines.take();
-                drop(shared);
-                lines.map_or(Ok(()), StreamLines::finish)
-            }
-        }
+    /// Tells the user of hook files that are no longer as they were read.
+    pub(super) fn compare_files(&self) {
+        self.shared().compare_files();
     }
+
+    /// Prints the result, and waits for the reader; see [`StreamLines::finish`].
+    pub(super) async fn end(
+        &self,
+        end: &AgentEnd,
+        given_up: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let (lines, last) = {
+            let mut shared = self.shared();
+            let record = shared.result(end);
+            let last = match shared.format {
+                OutputFormat::Text if end.text.is_empty() => return Ok(()),
+                OutputFormat::Text => format!("{}\n", visible(&end.text)),
+                OutputFormat::Json => json_line(&record),
+                OutputFormat::StreamJson => json_line(&shared.with_ids(record)),
+            };
+            (shared.lines.take(), last)
+        };
+        lines.unwrap_or_else(StreamLines::start).finish(last, given_up).await
+    }
+}
+
+fn json_line(message: &Value) -> String {
+    format!("{}\n", escaped(&message.to_string()))
 }
 
 impl OutputState {
     /// Prints a message. It is made only for a stream.
     fn emit(&mut self, message: impl FnOnce() -> Value) {
-        let Some(lines) = &mut self.lines else { return };
-        let mut message = message();
+        if self.lines.is_none() {
+            return;
+        }
+        let message = message();
         if let Some(early) = &mut self.early {
             return early.push(message);
         }
+        let line = json_line(&self.with_ids(message));
+        if let Some(lines) = &mut self.lines {
+            lines.push(line);
+        }
+    }
+
+    /// The next message of the stream, with the session's id and its own.
+    fn with_ids(&mut self, mut message: Value) -> Value {
         self.messages += 1;
         if message["session_id"].is_null() {
             message["session_id"] = self.facts.session_id.as_str().into();
@@ -214,7 +225,7 @@ impl OutputState {
             ));
             message["uuid"] = id.into();
         }
-        lines.push(&message);
+        message
     }
 
     fn record(&mut self, write: impl FnOnce(&mut Transcript, &str) -> io::Result<()>) {
@@ -474,44 +485,4 @@ fn one_line(result: &hookwright_agent::agent::CallResult) -> String {
         (None, None) => "not started".to_owned(),
     };
     format!("{}: {what}: {how}", result.tool)
-}
-
-impl StreamLines {
-    fn start() -> Self {
-        let (sender, receiver) = sync_channel::<String>(LINES_WAITING_MAX);
-        let writer = std::thread::spawn(move || {
-            let mut output = io::stdout().lock();
-            for line in receiver {
-                output.write_all(line.as_bytes())?;
-                output.flush()?;
-            }
-            Ok(())
-        });
-        Self { sender, writer, left_out: 0 }
-    }
-
-    /// Hands a line over, or leaves it out where too many wait.
-    fn push(&mut self, message: &Value) {
-        let line = format!("{}\n", crate::text::escaped(&message.to_string()));
-        // A reader that is gone has no use for the line.
-        if let Err(TrySendError::Full(_)) = self.sender.try_send(line) {
-            self.left_out += 1;
-        }
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        let Self { sender, writer, left_out } = self;
-        drop(sender);
-        if left_out > 0 {
-            Screen.talk(&format!(
-                "warning: {left_out} lines of the stream were left out: they were not read in time\n"
-            ));
-        }
-        match writer.join() {
-            Ok(Err(cause)) if cause.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::CannotWrite { cause })
-            }
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
 }
