@@ -131,6 +131,10 @@ fn modes() -> impl clap::builder::TypedValueParser<Value = PermissionMode> {
 }
 
 pub(crate) fn agent(arguments: &AgentArguments, screen: &Screen) -> Result<u8, Failure> {
+    run_session(arguments, screen).map_err(AgentFailure::of_command)
+}
+
+fn run_session(arguments: &AgentArguments, screen: &Screen) -> Result<u8, Failure> {
     let prompt = match &arguments.prompt {
         Some(prompt) => prompt.clone(),
         None => read_prompt()?,

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use hookwright_agent::model::{ModelError, ModelErrorKind};
 use hookwright_agent::permissions::RuleError;
 use hookwright_agent::transcript::TranscriptError;
+use hookwright_store::StoreError;
 
+use super::storage::of_agents_store;
 use super::{Failure, Message};
 use crate::model_service::ModelService;
 
@@ -42,6 +44,8 @@ pub(crate) enum AgentFailure {
     RunsElsewhere { name: String, pid: u32, host: String },
     /// The session began in another checkout of the project.
     OtherCheckout { name: String, root: String },
+    /// The session cannot be stored.
+    Store(StoreError),
 }
 
 impl From<AgentFailure> for Failure {
@@ -51,6 +55,14 @@ impl From<AgentFailure> for Failure {
 }
 
 impl AgentFailure {
+    /// A failure of `hookwright agent`: its sessions are not continued as those of a pipeline are.
+    pub(crate) fn of_command(failure: Failure) -> Failure {
+        match failure {
+            Failure::Store(error) => AgentFailure::Store(error).into(),
+            other => other,
+        }
+    }
+
     /// The message for the user.
     pub(super) fn message(&self) -> Message {
         let (heading, place, help) = match self {
@@ -132,6 +144,7 @@ impl AgentFailure {
                 None,
                 format!("stop it there: `hookwright stop {name}`"),
             ),
+            AgentFailure::Store(error) => return of_agents_store(error),
         };
         Message { heading, place, help }
     }

@@ -133,3 +133,20 @@ fn is_about_location(error: &StoreError) -> bool {
         | StoreError::Io { .. } => true,
     }
 }
+
+/// The same for a session of the built-in agent, which `hookwright resume` does not continue.
+pub(super) fn of_agents_store(error: &StoreError) -> Message {
+    let first = match error {
+        StoreError::Full { .. } => "free disk space",
+        StoreError::Io { .. } if !is_database() => "check the disk",
+        StoreError::Away { .. } => "check that the database runs and the network reaches it",
+        StoreError::DeclaredDead { .. } => {
+            "check the network between this machine and the database"
+        }
+        _ => return of_store(error),
+    };
+    let help = format!(
+        "{first}, then run the agent again; `--continue` goes on with a session that had begun"
+    );
+    Message { help: help.into(), ..of_store(error) }
+}
