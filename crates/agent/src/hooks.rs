@@ -271,19 +271,20 @@ impl AgentHooks {
 
     /// A request is about to be sent. [`Next::Blocked`]: it is not sent.
     pub async fn request(&self, model: &str, message_count: usize, attempt: u32) -> Next {
-        let data = || json!({ "model": model, "message_count": message_count, "attempt": attempt });
+        let data = || json!({ "model": model, "message_count": message_count, "request_attempt": attempt });
         self.ask(EventName::LLM_PRE_REQUEST, data).await
     }
 
     /// The answer begins to arrive.
     pub async fn stream_started(&self, model: &str, attempt: u32) -> Observed {
-        let data = || json!({ "model": model, "attempt": attempt });
+        let data = || json!({ "model": model, "request_attempt": attempt });
         self.observe(EventName::LLM_STREAM_START, data).await
     }
 
     /// The answer has arrived.
     pub async fn stream_ended(&self, model: &str, attempt: u32, usage: &Usage) -> Observed {
-        let data = || json!({ "model": model, "attempt": attempt, "tokens": usage.total() });
+        let data =
+            || json!({ "model": model, "request_attempt": attempt, "tokens": usage.total() });
         self.observe(EventName::LLM_STREAM_END, data).await
     }
 
@@ -297,8 +298,8 @@ impl AgentHooks {
     ) -> Observed {
         let data = || {
             json!({
-                "model": model, "attempt": attempt, "tokens": usage.total(), "usage": usage,
-                "content": content,
+                "model": model, "request_attempt": attempt, "tokens": usage.total(),
+                "usage": usage, "content": content,
             })
         };
         self.observe(EventName::LLM_POST_RESPONSE, data).await

@@ -294,3 +294,15 @@ fn nearest_name(name: &str, environment: &Environment) -> Option<String> {
     let of_environment = || nearest(name, environment.names()).map(str::to_owned);
     nearest(plain, variables::names()).map(str::to_owned).or_else(of_environment)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_field_of_an_event_hides_a_variable_of_the_hooks_run() {
+        let ours: Vec<&str> =
+            RUN_VARIABLES.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+        assert_eq!(variables::names().find(|name| ours.contains(name)), None);
+    }
+}

@@ -518,25 +518,25 @@ rows! {
         power: Power::Blocks,
         block_does: Some("no request is sent"),
         subject: Some("model"),
-        fields: &["model", "message_count"],
+        fields: &["model", "message_count", "request_attempt"],
         fired_by: BUILT_IN,
         ..event("llm:pre_request", "a request to the model is about to be sent")
     },
     LLM_POST_RESPONSE = EventSpec {
         subject: Some("model"),
-        fields: &["model", "tokens", "content"],
+        fields: &["model", "request_attempt", "tokens", "usage", "content"],
         fired_by: BUILT_IN,
         ..event("llm:post_response", "the model has answered")
     },
     LLM_STREAM_START = EventSpec {
         subject: Some("model"),
-        fields: &["model"],
+        fields: &["model", "request_attempt"],
         fired_by: BUILT_IN,
         ..event("llm:stream_start", "the model's answer begins to arrive")
     },
     LLM_STREAM_END = EventSpec {
         subject: Some("model"),
-        fields: &["model", "tokens"],
+        fields: &["model", "request_attempt", "tokens"],
         fired_by: BUILT_IN,
         ..event("llm:stream_end", "the model's answer has arrived")
     },

@@ -310,8 +310,8 @@ async fn events_carry_their_fields() {
     for (event, fields) in [
         ("user:prompt_submit", json!({ "prompt": "go", "permission_mode": "bypassPermissions" })),
         ("session:message", json!({ "role": "user", "message_count": 1 })),
-        ("llm:pre_request", json!({ "model": "m", "message_count": 1, "attempt": 1 })),
-        ("llm:post_response", json!({ "model": "m", "attempt": 1 })),
+        ("llm:pre_request", json!({ "model": "m", "message_count": 1, "request_attempt": 1 })),
+        ("llm:post_response", json!({ "model": "m", "request_attempt": 1 })),
         ("tool:pre_execute", json!({ "tool_name": "bash", "tool_input": { "command": "ls" } })),
         ("permission:check", json!({ "permission_level": "allow" })),
         ("tool:post_execute", json!({ "tool_response": { "stdout": "ran ls" }, "duration_ms": 0 })),
@@ -595,7 +595,7 @@ async fn an_answer_that_fails_is_tried_again_and_hooks_see_every_attempt() {
         .seen
         .iter()
         .filter(|event| event.name.as_str() == "llm:pre_request")
-        .filter_map(|event| event.data["attempt"].as_u64())
+        .filter_map(|event| event.data["request_attempt"].as_u64())
         .collect();
     assert_eq!(attempts, [1, 2, 3]);
     assert_eq!(began.elapsed().as_secs(), 8, "one second, then what the server named");

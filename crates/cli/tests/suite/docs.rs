@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hookwright_dialects::hosts::capability_table;
 use hookwright_dialects::hosts::claude::capabilities;
+use hookwright_dialects::hosts::{self, capability_table};
 use hookwright_engine::limits;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, is_free_text};
 use hookwright_events::field::{self, FIELDS};
@@ -239,11 +239,23 @@ fn events_page() -> String {
     page.push_str(
         "\nAt `session:stop`, `agent:stop`, `agent:idle` and `task:complete` a hook can block on purpose, \
          but a broken hook does not. `on_session_complete` runs only for the reasons `completed` and \
-         `max_iterations`. `hookwright fire` can fire every event. `hookwright run` fires those of sessions, \
-         stages, iterations and executions, `hookwright task done` and `run` fire `task:complete`, and hooks \
-         of type git-commit fire `git:pre_commit` and `git:post_commit`.\n\n## Data\n\nFields that every \
-         event may carry: ",
+         `max_iterations`.\n\n## What fires them\n\n`hookwright fire` can fire every event. `hookwright hook \
+         AGENT` fires those that its agent tells of, for hooks in that agent. In a loop or pipeline, \
+         `agent: builtin` fires the events of `hookwright agent`, but `agent:start` and `agent:stop` in \
+         place of those of a session.\n\n| event | fired by |\n|---|---|\n",
     );
+    for event in EVENTS {
+        let in_hosts =
+            hosts::all().iter().filter(|host| host.sends(event)).map(|host| host.command);
+        let fired_by: Vec<&str> = event.fired_by.iter().copied().chain(in_hosts).collect();
+        let shown = fired_by.iter().map(|source| match source.starts_with("hookwright ") {
+            true => format!("`{source}`"),
+            false => (*source).to_owned(),
+        });
+        let shown: Vec<String> = shown.collect();
+        writeln!(page, "| `{}` | {} |", event.name, shown.join(", ")).unwrap();
+    }
+    page.push_str("\n## Data\n\nFields that every event may carry: ");
     let everywhere: Vec<String> =
         field::COMMON_FIELDS.iter().map(|name| format!("`{name}`")).collect();
     writeln!(
