@@ -176,8 +176,7 @@ impl<'a> RunningSearch<'a> {
         let mut notes = left_out.notes();
         if self.timed_out {
             notes.push(
-                "the search took too long and ended early. RunningSearch a smaller folder"
-                    .to_owned(),
+                "the search took too long and ended early. Search a smaller folder".to_owned(),
             );
         }
         if self.skipped > 0 {
