@@ -37,7 +37,8 @@ use self::requests::requests;
 use self::subagents::SubagentTranscripts;
 use crate::support::Sandbox;
 
-/// The key that the agent has. It must not appear anywhere.
+/// The key that the agent has. It must not appear anywhere, nor in any file of the state folder: the
+/// store, the journals, the records, the transcripts.
 const KEY: &str = "sk-scenario-0123456789";
 
 /// A scenario that takes longer hangs.
@@ -256,6 +257,12 @@ fn run(folder: &Path) -> Result<(), String> {
         if scenario.compare.as_ref().is_none_or(|wanted| wanted.contains(&part)) {
             parts.push((part.file(), text));
         }
+    }
+    let mut kept = BTreeMap::new();
+    files_below(&home(&sandbox).join(".local/state"), Path::new(""), &mut kept);
+    let has_key = |content: &[u8]| content.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+    if let Some((path, _)) = kept.iter().find(|(_, content)| has_key(content)) {
+        return Err(format!("{} of the state folder contains the key", path.display()));
     }
     compare(&folder.join("expected"), &parts)
 }

@@ -215,6 +215,35 @@ trusted 1 file
 }
 
 #[test]
+fn what_a_file_says_for_the_built_in_agent_is_shown() {
+    let sandbox = Sandbox::with_hooks(
+        "model: \"my-model\\nnew: forged\"
+permissions: {allow: ['bash(git *)', read], ask: [write], deny: ['bash(rm *)']}
+hooks: {}
+",
+    );
+    let project = whole(&sandbox, "hookwright.yaml");
+    let (_, record) = sandbox.json(&["trust", "--json"]);
+    let file = &record["files"][0];
+    assert_eq!(file["model"], "my-model\nnew: forged", "{record}");
+    let rules =
+        json!({ "allow": ["bash(git *)", "read"], "ask": ["write"], "deny": ["bash(rm *)"] });
+    assert_eq!(file["permissions"], rules);
+    let ran = sandbox.run(&["trust", "--yes"]);
+    let shown = format!(
+        "{project}: new, 0 hooks
+  model: my-model␊new: forged
+  permissions.allow: bash(git *)
+  permissions.allow: read
+  permissions.ask: write
+  permissions.deny: bash(rm *)
+trusted 1 file
+"
+    );
+    assert_eq!(ran, Ran::new(0, &shown, ""));
+}
+
+#[test]
 fn of_a_file_with_faults_the_whole_text_is_shown_and_it_can_be_trusted() {
     // A fault here, but a hook where an agent sets the variable.
     let text = "hooks:\n  Stop:\n    - command: curl evil\n      when: ${SET_BY_AGENT} == 'x'\n";
