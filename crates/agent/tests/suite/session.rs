@@ -1,6 +1,7 @@
 //! A whole session of the built-in agent: a scripted model, tools, hooks that are functions.
 
 use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use hookwright_agent::agent::{
 };
 use hookwright_agent::hooks::{AgentHooks, SessionFacts, SubagentFacts};
 use hookwright_agent::journal::{AgentJournal, NoJournal};
+use hookwright_agent::limits::{SUBAGENTS_MAX, TOOLS_AT_ONCE_MAX};
 use hookwright_agent::message::{Block, Message, Role};
 use hookwright_agent::model::scripted::ScriptedModel;
 use hookwright_agent::permissions::{PermissionMode, PermissionRule, Permissions};
@@ -765,4 +767,107 @@ async fn what_cannot_be_recorded_does_not_happen_and_the_session_ends_in_order()
         assert_eq!(ran.of("session:end").text("reason"), Some("error"));
         assert_eq!(ran.end.turns, u32::from(refused_from > 0));
     }
+}
+
+/// A tool that counts how many of its calls run at once.
+struct Crowd {
+    spec: ToolSpec,
+    running: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+impl Tool for Crowd {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, _input: &Map<String, Value>) -> Touches {
+        Touches::Subagent
+    }
+
+    fn run<'a>(&'a self, _call: ToolCall<'a>) -> Promise<'a, ToolEnd> {
+        Box::pin(async {
+            let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most.fetch_max(running, Ordering::Relaxed);
+            // All others that may run begin before this one ends.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            self.running.fetch_sub(1, Ordering::Relaxed);
+            ToolEnd::Ran { response: Value::Null, text: "ran".into(), took: Duration::ZERO }
+        })
+    }
+}
+
+/// An answer with as many calls, and one behind it that ends the work.
+fn calls_of(tool: &str, input: Value, number: usize) -> Value {
+    let call = json!({ "type": "tool_use", "name": tool, "input": input });
+    json!([{ "content": vec![call; number] }, { "content": [{ "type": "text", "text": "done" }] }])
+}
+
+#[tokio::test]
+async fn no_more_tools_run_at_once_than_the_limit() {
+    let turns = calls_of("crowd", json!({}), 3 * TOOLS_AT_ONCE_MAX);
+    let mut session = Session::new(json!({ "turns": turns }), Vec::new());
+    let most = Arc::new(AtomicUsize::new(0));
+    let spec = ToolSpec {
+        name: "crowd".into(),
+        description: "counts".into(),
+        input_schema: json!({ "type": "object" }),
+    };
+    let (running, counted) = (AtomicUsize::new(0), Arc::clone(&most));
+    session.agent.tools = vec![Arc::new(Crowd { spec, running, most: counted })];
+    let ran = session.run().await;
+    assert_eq!(most.load(Ordering::Relaxed), TOOLS_AT_ONCE_MAX);
+    let results = ran.results();
+    assert_eq!(results.len(), 3 * TOOLS_AT_ONCE_MAX);
+    assert!(results.iter().all(|(_, text, is_error)| text == "ran" && !is_error), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_sessions_subagents_gets_that_result() {
+    let task = json!({ "description": "d", "prompt": "work" });
+    let turns = calls_of("task", task, SUBAGENTS_MAX + 1);
+    let mut session = Session::new(
+        json!({ "turns": turns, "conversations": [
+        { "prompt": "work", "turns": [{ "content": [{ "type": "text", "text": "done" }] }] },
+    ] }),
+        Vec::new(),
+    );
+    (session.agent.subagents, session.agent.max_turns) = (true, u32::MAX);
+    let results = session.run().await.results();
+    assert_eq!(results.len(), SUBAGENTS_MAX + 1);
+    let refused: Vec<_> = results.into_iter().filter(|(_, _, is_error)| *is_error).collect();
+    let [(_, text, _)] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(
+        text,
+        "the session has had 1000 subagents, which is the limit: do the work yourself"
+    );
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_subagents_at_once_gets_that_result_and_the_others_go_on() {
+    let task = |prompt: &str| json!({ "description": "d", "prompt": prompt });
+    let above = calls_of("task", task("above"), TOOLS_AT_ONCE_MAX);
+    let below = calls_of("task", task("below"), TOOLS_AT_ONCE_MAX);
+    let mut session = Session::new(
+        json!({ "turns": above, "conversations": [
+        { "prompt": "above", "turns": vec![below[0].clone(); TOOLS_AT_ONCE_MAX] },
+        { "prompt": "below", "turns": [{ "content": [{ "type": "text", "text": "done" }] }] },
+    ] }),
+        Vec::new(),
+    );
+    (session.agent.subagents, session.agent.max_turns) = (true, u32::MAX);
+    let below = Arc::clone(&session.kept.below);
+    let ran = session.run().await;
+    assert_eq!(ran.end.status, AgentStatus::Completed);
+    assert!(ran.results().iter().all(|(_, _, is_error)| !is_error), "{:?}", ran.results());
+    let below = below.lock().unwrap();
+    let messages = below.iter().flat_map(|(_, kept)| kept.messages.lock().unwrap().clone());
+    let refused = messages.flat_map(|message| message.content).filter(|block| {
+        let refusal = "32 subagents are running, which is the limit: wait for them, or do the work \
+                       yourself";
+        matches!(block, Block::ToolResult { content, is_error: true, .. } if content == refusal)
+    });
+    assert!(refused.count() > 0, "64 are started at once below the first 8");
 }
