@@ -394,7 +394,7 @@ fn with_short_files(command: &Command, bytes: u32) -> Command {
 }
 
 /// The command with a terminal of its own; `script` gives it one.
-fn in_terminal(command: &Command) -> Command {
+pub(crate) fn in_terminal(command: &Command) -> Command {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words = words.map(|word| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''")));
     let line = words.collect::<Vec<_>>().join(" ");

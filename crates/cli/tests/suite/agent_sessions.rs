@@ -229,6 +229,33 @@ fn a_continued_session_has_its_conversation_and_fires_its_start_as_a_resume() {
 }
 
 #[test]
+fn a_hook_of_claude_code_hears_that_a_session_is_resumed() {
+    let bench = AgentBench::new(&[text("One."), text("Two.")]);
+    let hook = |file: &str| json!({ "type": "command", "command": format!("cat > {file}") });
+    let of = |source: &str| json!({ "matcher": source, "hooks": [hook(source)] });
+    let settings = json!({ "hooks": { "SessionStart": [of("startup"), of("resume")] } });
+    fs::create_dir(bench.sandbox.path(".claude")).unwrap();
+    fs::write(bench.sandbox.path(".claude/settings.json"), settings.to_string()).unwrap();
+    bench.sandbox.run(&["trust", "--yes"]);
+    assert_eq!(bench.agent(&["-p", "one"]).code, 0);
+    let heard = |source: &str| -> Option<Value> {
+        let text = fs::read_to_string(bench.sandbox.path(source)).ok()?;
+        Some(serde_json::from_str(&text).unwrap())
+    };
+    assert_eq!(heard("startup").unwrap()["source"], "startup");
+    assert_eq!(heard("resume"), None);
+    fs::remove_file(bench.sandbox.path("startup")).unwrap();
+    assert_eq!(bench.agent(&["-p", "two", "--continue"]).code, 0);
+    let resumed = heard("resume").unwrap();
+    assert_eq!(
+        (&resumed["source"], &resumed["hook_event_name"]),
+        (&json!("resume"), &json!("SessionStart"))
+    );
+    assert_eq!(resumed["transcript_path"], json!(bench.transcript()));
+    assert_eq!(heard("startup"), None);
+}
+
+#[test]
 fn a_session_that_was_killed_in_a_call_is_continued_and_the_call_is_reported_as_cut_off() {
     let bench = AgentBench::new(&[bash("echo $$ > pid; touch started; sleep 1000"), text("I see")]);
     kill(bench.started(&["-p", "go"], "started"));

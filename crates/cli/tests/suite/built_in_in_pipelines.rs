@@ -83,6 +83,46 @@ fn hooks_of_claude_code_settings_run_for_the_built_in_agent_only() {
 }
 
 #[test]
+fn rules_of_the_agent_and_of_the_project_hold_together_in_a_turn() {
+    let commands =
+        ["touch allowed", "touch denied", "touch asked", "touch refused", "touch queried"];
+    let mut turns: Vec<_> = commands.map(bash).to_vec();
+    turns.push(text("done"));
+    let bench = LoopBench::new(
+        &turns,
+        "agent:
+  type: builtin
+  permissions: {allow: [bash], deny: ['bash(touch denied)'], ask: ['bash(touch asked)']}
+prompt: go
+max_iterations: 1
+",
+    );
+    let rules = "permissions: {deny: ['bash(touch refused)'], ask: ['bash(touch queried)']}\n";
+    fs::write(bench.sandbox.path("hookwright.yaml"), rules).unwrap();
+    let done = bench.run();
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+    let made = commands.map(|command| {
+        let file = command.trim_start_matches("touch ");
+        (file, bench.sandbox.path(file).exists())
+    });
+    let expected = ["allowed", "denied", "asked", "refused", "queried"];
+    assert_eq!(made, expected.map(|file| (file, file == "allowed")));
+    let journal = bench.journal();
+    let ends = of_kind(&journal, "call_ended");
+    let reasons: Vec<&str> =
+        ends.iter().map(|end| end["reason"].as_str().unwrap_or_default()).collect();
+    for (reason, rule) in reasons.iter().zip([
+        "",
+        "denied)` denies",
+        "asked)` wants",
+        "refused)` denies",
+        "queried)` wants",
+    ]) {
+        assert!(reason.contains(rule), "{reasons:#?}");
+    }
+}
+
+#[test]
 fn a_question_is_denied_in_a_run_unless_a_hook_answers_it() {
     for (hooks, ran) in [
         ("{}", false),

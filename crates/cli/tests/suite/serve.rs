@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use fantoccini::key::Key;
 use serde_json::Value;
 
+use crate::agent_scenarios::in_terminal;
 use crate::driver::{DESK, Driver, focused, follow, press, until, until_live};
 use crate::interrupts::start;
 use crate::receiver::Receiver;
@@ -100,6 +101,31 @@ fn it_prints_one_address_and_ends_at_once_and_well_when_it_is_interrupted() {
     assert_eq!(serve.end(), Ran::new(0, "", &talk));
     stream.read_to_string(&mut line).unwrap();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn the_page_of_an_agents_session_shows_its_calls_and_questions() {
+    let sandbox = Sandbox::with_hooks("permissions: {allow: ['bash(echo *)']}\n").file(
+        "../model.yaml",
+        "turns:
+  - content: [{type: tool_use, name: bash, input: {command: echo unasked}}]
+  - content: [{type: tool_use, name: bash, input: {command: touch asked}}]
+  - content: [{type: text, text: All is done.}]
+",
+    );
+    assert_eq!(sandbox.run(&["trust", "--yes"]).code, 0);
+    let model = format!("scripted:{}", sandbox.path("../model.yaml").display());
+    let mut agent = in_terminal(&sandbox.command(&["agent", "-p", "go", "--model", &model]));
+    let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    agent.stdin.take().unwrap().write_all(b"y\n").unwrap();
+    assert!(agent.wait().unwrap().success());
+    let (_, listed) = sandbox.json(&["sessions", "list", "--json"]);
+    let name = listed["sessions"][0]["name"].as_str().unwrap();
+    let page = Serve::start(&sandbox, &["--port", "0"]).page(&format!("/sessions/{name}"));
+    for shown in ["echo unasked", "the user was asked: touch asked", "completed"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert_eq!(page.matches("the user was asked").count(), 1, "{page}");
 }
 
 #[test]
