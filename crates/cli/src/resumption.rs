@@ -67,7 +67,8 @@ impl Resumption {
             (true, _) => place.prepare(kept.asked)?,
             // The guards of this machine's user stay in force, whoever submitted the session.
             (false, Some(_)) => {
-                place.plan(kept.with_hooks_of_worker(&place.found.files), Vec::new())
+                let (sources, faults) = place.with_hooks_of_user(kept);
+                place.plan(sources, faults)
             }
             (false, None) => place.plan(kept, Vec::new()),
         };

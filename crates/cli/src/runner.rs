@@ -261,6 +261,12 @@ impl ProjectRunner {
         }
     }
 
+    /// Submitted sources with the hooks of this machine's user, and the faults of the files that
+    /// have these.
+    pub(crate) fn with_hooks_of_user(&self, submitted: Sources) -> (Sources, Vec<Fault>) {
+        submitted.with_hooks_of_worker(&self.found.files, &self.environment)
+    }
+
     fn plan_context<'a>(&'a self, connections: &'a [Connection]) -> PlanContext<'a> {
         let (root, environment) = (&self.found.project_root, &self.environment);
         PlanContext { root, environment, connections, agents: &self.agents }

@@ -281,6 +281,13 @@ pub enum FaultKind {
         /// From one to the next, and back to the first.
         chain: String,
     },
+    /// A hook of a worker's user that starts a loop or pipeline, whose files a submitted session
+    /// does not have.
+    #[error("a hook of the worker's user cannot start `{name}` in a submitted session")]
+    SpawnOfWorker {
+        /// The name in the configuration.
+        name: String,
+    },
     /// A pipeline where a loop belongs.
     #[error("`{name}` is a pipeline, but a stage runs a loop")]
     NotALoop {

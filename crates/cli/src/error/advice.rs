@@ -222,6 +222,11 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             "make one of these hooks start another pipeline, or remove it: a session cannot start \
              itself",
         ),
+        FaultKind::SpawnOfWorker { .. } => Advice::new(
+            message,
+            "use another type of hook in this file, or disable the hook while workers of this user \
+             run",
+        ),
         FaultKind::NotFound { nearest: Some(nearest), .. } => {
             Advice::new(message, format!("did you mean `{nearest}`?"))
         }

@@ -184,6 +184,29 @@ hooks:
 
 // Conformance: agent-pipelines-002, agent-pipelines-046
 #[test]
+fn a_loop_that_names_a_guard_of_the_user_as_its_prompt_does_not_remove_it() {
+    let hooks = "hooks: {on_iteration_complete: [{id: review, type: spawn, pipeline: review}]}\n";
+    let sandbox = reviewing(working(1, hooks), FINE).global(
+        "hooks: {iteration:start: [{await: true, command: 'echo guarded $SESSION >> log'}]}\n",
+    );
+    let guards = fs::canonicalize(sandbox.path("../.config/hookwright/hooks.yaml")).unwrap();
+    let review = fs::read_to_string(sandbox.path("loops/review.yaml")).unwrap();
+    let prompt = format!("prompt_file: '{}'", guards.display());
+    let review = review.replace("prompt: 'Review ${INPUTS.files}.'", &prompt);
+    fs::write(sandbox.path("loops/review.yaml"), review).unwrap();
+    run(&sandbox, "work.yaml", 0);
+    assert_eq!(
+        lines(&sandbox, "log"),
+        [
+            "guarded s",
+            "work 1",
+            "guarded s--iteration_complete-1",
+            "review s--iteration_complete-1",
+        ]
+    );
+}
+
+#[test]
 fn fire_and_forget_does_not_block_and_is_not_lost_at_the_end() {
     let sandbox = reviewing(
         working(

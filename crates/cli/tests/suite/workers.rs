@@ -6,6 +6,7 @@
 mod attacked;
 mod carried;
 mod ended_processes;
+mod guards;
 mod listed;
 
 use std::path::PathBuf;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hookwright_config::{Fault, FaultKind, FilePlace, Scope, load_texts};
 use hookwright_engine::hook::Action;
+use hookwright_engine::variables::Environment;
 use serde::{Deserialize, Serialize};
 
 use super::{Finder, RunRequest, Source, SourceRole, Sources, fault_at, folder_of};
@@ -29,16 +30,12 @@ impl Sources {
     /// The sources of a session that a hook starts by this name from a file of this folder.
     pub fn of_child(&self, name: &str, from: &Path) -> Option<Self> {
         let found = self.children.iter().find(|child| child.name == name && child.from == from)?;
-        // Scripts may be those of an agent that a hook file names for all loops.
-        let shared = self.all.iter().filter(|source| {
-            let is_shared = match source.role {
-                SourceRole::Project
-                | SourceRole::Global
-                | SourceRole::Worker
-                | SourceRole::Script => true,
-                SourceRole::Loop | SourceRole::Pipeline | SourceRole::Prompt => false,
-            };
-            is_shared && !found.all.iter().any(|own| own.path == source.path)
+        let shared = self.all.iter().filter(|source| match source.role {
+            // Always: a loop that names such a file as its prompt must not remove its guards.
+            SourceRole::Project | SourceRole::Global | SourceRole::Worker => true,
+            // They may be those of an agent that a hook file names for all loops.
+            SourceRole::Script => !found.all.iter().any(|own| own.path == source.path),
+            SourceRole::Loop | SourceRole::Pipeline | SourceRole::Prompt => false,
         });
         let (file, from) = (name.to_owned(), from.to_owned());
         Some(Self {
@@ -83,7 +80,7 @@ impl Finder<'_> {
             open.push((owner.clone(), source.clone()));
         }
         while let Some((owner, file)) = open.pop() {
-            for (name, place) in self.started_in(&file) {
+            for (name, place) in started_in(&file, self.environment) {
                 let found = self.found_child(&name, (&file, &place), sources, faults);
                 let Some((to, new)) = found else { continue };
                 open.extend(new.into_iter().map(|source| (to.clone(), source)));
@@ -91,18 +88,6 @@ impl Finder<'_> {
             }
         }
         circles(&starts).into_iter().for_each(|fault| note(faults, fault));
-    }
-
-    /// The names that hooks of this file start, and their places.
-    fn started_in(&self, source: &Source) -> Vec<(String, FilePlace)> {
-        let Some(file) = source.config_file() else { return Vec::new() };
-        let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
-        let hooks = loaded.hooks.hooks().iter().filter(|hook| hook.enabled);
-        let started = hooks.filter_map(|hook| match &hook.action {
-            Action::Spawn(spawn) => Some((spawn.pipeline.clone(), spawn.place.clone())),
-            _ => None,
-        });
-        started.collect()
     }
 
     /// The file for a name that a hook starts, and its files if they are new.
@@ -131,6 +116,18 @@ impl Finder<'_> {
         sources.children.push(ChildSources { name, from, all: all.clone(), loops });
         Some((path, all))
     }
+}
+
+/// The names that hooks of a file start, and their places.
+pub(super) fn started_in(source: &Source, environment: &Environment) -> Vec<(String, FilePlace)> {
+    let Some(file) = source.config_file() else { return Vec::new() };
+    let loaded = load_texts([(&file, source.text.as_str())], environment, Scope::All);
+    let hooks = loaded.hooks.hooks().iter().filter(|hook| hook.enabled);
+    let started = hooks.filter_map(|hook| match &hook.action {
+        Action::Spawn(spawn) => Some((spawn.pipeline.clone(), spawn.place.clone())),
+        _ => None,
+    });
+    started.collect()
 }
 
 fn note(faults: &mut Vec<Fault>, fault: Fault) {

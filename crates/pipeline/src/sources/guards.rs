@@ -2,34 +2,71 @@
 
 use std::path::PathBuf;
 
-use hookwright_config::ConfigFile;
+use hookwright_config::{ConfigFile, Fault, FaultKind, read_text};
 use hookwright_engine::hook::Layer;
+use hookwright_engine::variables::Environment;
 
-use super::{Source, SourceRole, Sources};
+use super::child_sources::started_in;
+use super::{Source, SourceRole, Sources, fault_at};
 
 impl Sources {
-    /// The same with the hooks of this user, in place of those of another worker's user. A file that
-    /// has the text of one that was submitted is left out: its hooks would run twice.
+    /// The same with the hooks of this user, in place of those of another worker's user. The faults
+    /// are those of files whose hooks cannot be asked: without them the session must not run.
     #[must_use]
-    pub fn with_hooks_of_worker(mut self, files: &[ConfigFile]) -> Self {
+    pub fn with_hooks_of_worker(
+        mut self,
+        files: &[ConfigFile],
+        environment: &Environment,
+    ) -> (Self, Vec<Fault>) {
         self.all.retain(|source| source.role != SourceRole::Worker);
-        let own = files.iter().filter(|file| file.layer == Layer::Global);
-        for mut source in own.filter_map(Source::of_hook_file) {
-            let same =
-                |known: &Source| known.text == source.text && known.role == SourceRole::Global;
-            if self.all.iter().any(same) {
+        let mut faults = Vec::new();
+        for file in files.iter().filter(|file| file.layer == Layer::Global) {
+            let text = match read_text(file) {
+                Ok(text) => text,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
+            let mut source = Source::new(SourceRole::Worker, file.clone(), text);
+            if self.has_hooks_of(&source) {
                 continue;
             }
-            source.role = SourceRole::Worker;
-            // Sources are told apart by their paths, and the submitter's file may have the same one.
-            if self.all.iter().any(|known| known.path == source.path) {
-                let mut name = source.path.into_os_string();
-                name.push("@worker");
-                source.path = PathBuf::from(name);
-            }
+            let started = started_in(&source, environment).into_iter();
+            faults.extend(
+                started.map(|(name, place)| {
+                    fault_at(&source, &place, FaultKind::SpawnOfWorker { name })
+                }),
+            );
+            source.path = self.unused_path(source.path);
             self.all.push(source);
         }
-        self
+        (self, faults)
+    }
+
+    /// Whether the submitter's own file has the same hooks, which would run twice. They have to be
+    /// read in the same way, which depends on the format and on the file's name.
+    fn has_hooks_of(&self, own: &Source) -> bool {
+        self.all.iter().any(|known| {
+            known.role == SourceRole::Global
+                && known.text == own.text
+                && known.dialect == own.dialect
+                && known.path.file_name() == own.path.file_name()
+        })
+    }
+
+    /// This path, or one like it that no source has: sources are told apart by their paths, and
+    /// files of the submitter may have the same ones.
+    fn unused_path(&self, mut path: PathBuf) -> PathBuf {
+        let of_children = self.children.iter().flat_map(|child| &child.all);
+        let known: Vec<&PathBuf> =
+            self.all.iter().chain(of_children).map(|source| &source.path).collect();
+        while known.contains(&&path) {
+            let mut name = path.into_os_string();
+            name.push("@worker");
+            path = PathBuf::from(name);
+        }
+        path
     }
 
     /// The same with the hooks of the user of these sources' worker.
@@ -117,19 +154,70 @@ mod tests {
             children: Vec::new(),
             asked: RunRequest::default(),
         };
+        let with = |sources: &Sources| {
+            let (files, environment) = (std::slice::from_ref(&file), Environment::default());
+            let (sources, faults) = sources.clone().with_hooks_of_worker(files, &environment);
+            assert_eq!(faults, []);
+            sources
+        };
         std::fs::write(&path, "a: 1").expect("written");
-        let same = submitted.clone().with_hooks_of_worker(std::slice::from_ref(&file));
-        assert_eq!(same, submitted, "the same file twice");
+        assert_eq!(with(&submitted), submitted, "the same file twice");
         std::fs::write(&path, "b: 2").expect("written");
-        let first = submitted.clone().with_hooks_of_worker(std::slice::from_ref(&file));
+        let first = with(&submitted);
         let both = [(SourceRole::Global, "a: 1".to_owned()), (SourceRole::Worker, "b: 2".into())];
         assert_eq!(texts(&first), both);
         assert_ne!(first.all[0].path, first.all[1].path);
         std::fs::write(&path, "c: 3").expect("written");
-        let second = first.with_hooks_of_worker(std::slice::from_ref(&file));
+        let second = with(&first);
         let both = [(SourceRole::Global, "a: 1".to_owned()), (SourceRole::Worker, "c: 3".into())];
         assert_eq!(texts(&second), both);
         let child = submitted.with_hooks_of_worker_in(&second);
         assert_eq!(texts(&child), both);
+    }
+
+    #[test]
+    fn a_submitted_file_that_is_read_otherwise_does_not_stand_for_the_hooks_of_a_worker() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hooks.yaml");
+        std::fs::write(&path, "a: 1").expect("written");
+        let file = ConfigFile::native(path, "hooks.yaml", Layer::Global);
+        let foreign = Source {
+            dialect: Some("claude".to_owned()),
+            ..source(SourceRole::Global, "/home/eve/hooks.yaml", "a: 1")
+        };
+        let other_name = source(SourceRole::Global, "/home/eve/.mcp.json", "a: 1");
+        let other_role = source(SourceRole::Project, "/home/eve/shop/hooks.yaml", "a: 1");
+        for submitted in [foreign, other_name, other_role] {
+            let submitted = Sources::of_file(submitted);
+            let files = std::slice::from_ref(&file);
+            let (sources, faults) = submitted.with_hooks_of_worker(files, &Environment::default());
+            let roles: Vec<_> = sources.all.iter().map(|source| source.role).collect();
+            assert_eq!((roles[1..].to_vec(), faults), (vec![SourceRole::Worker], vec![]));
+        }
+    }
+
+    #[test]
+    fn no_file_of_a_submitted_session_has_the_path_of_a_workers_hooks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hooks.yaml");
+        std::fs::write(&path, "a: 1").expect("written");
+        let shown = path.to_string_lossy();
+        let child = ChildSources {
+            name: "fix".to_owned(),
+            from: "/home/eve/shop".into(),
+            all: vec![
+                source(SourceRole::Loop, "/home/eve/shop/fix.yaml", ""),
+                source(SourceRole::Prompt, &shown, "a prompt"),
+                source(SourceRole::Script, &format!("{shown}@worker"), "turns: []"),
+            ],
+            loops: Vec::new(),
+        };
+        let main = source(SourceRole::Loop, "/home/eve/shop/loop.yaml", "");
+        let submitted = Sources { children: vec![child], ..Sources::of_file(main) };
+        let file = ConfigFile::native(path.clone(), "hooks.yaml", Layer::Global);
+        let (sources, _) = submitted.with_hooks_of_worker(&[file], &Environment::default());
+        assert_eq!(sources.all[1].path, PathBuf::from(format!("{shown}@worker@worker")));
+        let child = sources.of_child("fix", Path::new("/home/eve/shop")).expect("known");
+        assert!(child.all.iter().any(|source| source.role == SourceRole::Worker));
     }
 }

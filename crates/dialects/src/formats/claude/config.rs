@@ -43,11 +43,13 @@ pub(crate) fn read(
         }
     }
     let switches = all.iter().map(|settings| settings.switch(loaded)).collect::<Vec<_>>();
-    let off = switch::effective(&switches);
     let session_end = session_end_timeout(&all);
     let environment = with_its_own(environment);
     let mut calls = Vec::new();
-    for settings in &all {
+    let mut is_off = false;
+    for (settings, own) in all.iter().zip(&switches) {
+        let off = switch::effective(&switches, own);
+        is_off |= off != switch::Off::No;
         let stem = settings.file.file.path.file_stem().unwrap_or_default().to_string_lossy();
         let mut reading = SettingsReader {
             stem: loaded.unused_stem(&stem),
@@ -62,7 +64,7 @@ pub(crate) fn read(
         reading.hooks();
     }
     // Claude Code itself then drops all hooks, including the user's.
-    if off != switch::Off::No {
+    if is_off {
         calls.clear();
     }
     calls

@@ -3,6 +3,9 @@
 //! Of the files that set it, the nearest counts: the project's local settings, then the project's,
 //! then the user's. A project switches off its own hooks and those of the user's hooks that cannot
 //! block: a cloned repository must not switch a user's guards off.
+//!
+//! A session on a worker has files of two users: who submitted it, and the worker's own. The switch
+//! of one does not reach the hooks in the file of the other.
 
 use hookwright_config::ConfigFile;
 use hookwright_engine::hook::Layer;
@@ -47,9 +50,12 @@ impl Switch {
     }
 }
 
-/// The setting that counts.
-pub(super) fn effective(switches: &[Switch]) -> Off {
-    let nearest = switches.iter().filter(|switch| switch.says.is_some());
+/// The setting that counts for the file with this switch, which is one of `all`.
+pub(super) fn effective(all: &[Switch], own: &Switch) -> Off {
+    let is_of_another_user = |switch: &Switch| {
+        own.rank == Rank::User && switch.rank == Rank::User && !std::ptr::eq(switch, own)
+    };
+    let nearest = all.iter().filter(|switch| switch.says.is_some() && !is_of_another_user(switch));
     match nearest.min_by_key(|switch| switch.rank) {
         Some(Switch { rank: Rank::User, says: Some(true) }) => Off::ByUser,
         Some(Switch { says: Some(true), .. }) => Off::ByProject,
@@ -65,5 +71,27 @@ impl Off {
             Off::ByUser => true,
             Off::ByProject => layer != Layer::Global || !power.can_block(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_of_one_user_leaves_the_hooks_of_another_on() {
+        let switch = |layer, says| {
+            let file = ConfigFile::native("settings.json", "settings.json", layer);
+            Switch::new(&file, says)
+        };
+        let of = |switches: &[Switch]| -> Vec<Off> {
+            switches.iter().map(|own| effective(switches, own)).collect()
+        };
+        let (submitter, worker) = (switch(Layer::Global, Some(true)), switch(Layer::Global, None));
+        assert_eq!(of(&[submitter, worker]), [Off::ByUser, Off::No]);
+        let project = switch(Layer::Project, Some(false));
+        assert_eq!(of(&[project, submitter, worker]), [Off::No; 3]);
+        let project = switch(Layer::Project, None);
+        assert_eq!(of(&[project, submitter, worker]), [Off::ByUser, Off::ByUser, Off::No]);
     }
 }
