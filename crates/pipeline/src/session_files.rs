@@ -84,6 +84,11 @@ impl SessionFiles {
         let mut changes = FileChanges::default();
         let (mut bytes, mut left_out) = (0, contents.left_out);
         for (path, stamp) in contents.files {
+            // The path is the record's name, where nothing can be hidden.
+            if secrets.hide(&path) != path.as_str() {
+                left_out += 1;
+                continue;
+            }
             if self.stored.get(&path) == Some(&stamp) {
                 changes.seen.insert(path, stamp);
                 continue;
@@ -263,10 +268,12 @@ mod tests {
         write(here.path(), "stage-00-a/iterations/001/output.md", b"done, with hunter22");
         write(here.path(), "bytes", b"\xff\x00");
         write(here.path(), "secret", b"\xff hunter22");
+        write(here.path(), "hunter22/note", b"a secret in its path");
+        write(here.path(), "key-hunter22.md", b"a secret in its name");
         symlink("/etc/passwd", here.path().join(".hookwright/sessions/calm-fox/link")).unwrap();
         let stored = keep(&mut one, &store, &secrets);
         assert_eq!(stored, ["bytes", "progress.md", "stage-00-a/iterations/001/output.md"]);
-        assert_eq!(one.left_out, 2);
+        assert_eq!(one.left_out, 4);
         assert_eq!(keep(&mut one, &store, &secrets), [""; 0]);
         write(here.path(), "bytes", b"\xfe\x00");
         fs::remove_file(here.path().join(".hookwright/sessions/calm-fox/progress.md")).unwrap();
