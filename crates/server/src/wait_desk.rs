@@ -220,8 +220,9 @@ impl WaitDesk {
         let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
         let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
         let (id, keeper, bell) = (wait.id.clone(), desk.keeper.clone(), desk.bell.clone());
+        let root = desk.project.root.clone();
         let adopt = move |approvals: &Approvals| {
-            approvals.waits.adopt(&id, &keeper, &bell, approvals.now_ms())
+            approvals.waits.adopt(&id, &keeper, &bell, root.as_deref(), approvals.now_ms())
         };
         let ours = desk.ask(adopt).await?;
         Ok(desk.opened(ours.unwrap_or(wait), notes))

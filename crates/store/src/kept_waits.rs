@@ -124,19 +124,24 @@ impl KeptWaits {
         self.living.wake(&wait.keeper);
     }
 
-    /// Makes this process the one that asks, and stores how to notify it of an answer.
+    /// Makes this process the one that asks, and stores how to notify it of an answer. `root` is the
+    /// path of its project, if that has a name: by it agents are recognised that would answer their
+    /// own questions.
     pub fn adopt(
         &self,
         id: &str,
         keeper: &str,
         bell: &str,
+        root: Option<&str>,
         now_ms: i64,
     ) -> Result<Option<Wait>, WaitError> {
         self.change(id, now_ms, |wait, _| {
-            let is_another = wait.keeper != keeper || wait.bell != bell;
+            let is_another =
+                wait.keeper != keeper || wait.bell != bell || wait.root.as_deref() != root;
             if is_another {
                 keeper.clone_into(&mut wait.keeper);
                 bell.clone_into(&mut wait.bell);
+                wait.root = root.map(str::to_owned);
             }
             is_another
         })

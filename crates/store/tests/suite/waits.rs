@@ -148,8 +148,10 @@ fn a_wait_that_cannot_be_adopted_is_abandoned_with_its_keeper() {
     assert_eq!(told, Decide::TooLate(Box::new(gone)));
     let adopted = waits.get("c", 2_000).unwrap().unwrap();
     assert!(!waits.is_attended(&adopted), "a session can be resumed");
-    let adopted = waits.adopt("c", "alive", "itsbell", 2_000).unwrap().unwrap();
+    let adopted =
+        waits.adopt("c", "alive", "itsbell", Some("/other/shop"), 2_000).unwrap().unwrap();
     assert!(waits.is_attended(&adopted) && adopted.bell == "itsbell");
+    assert_eq!(adopted.project_root(), "/other/shop", "it continues in another checkout");
     assert_eq!(waits.abandon("c", 2_000).unwrap().unwrap().state, WaitState::Abandoned);
     let told = waits.decide("c", &decision("approve", "ann", 2_000)).unwrap();
     assert!(matches!(told, Decide::TooLate(wait) if wait.state == WaitState::Abandoned));
