@@ -171,7 +171,7 @@ impl GitTrees {
         let call = self.at.store(KEEPING, &["commit-tree", files, "-F", "-"]);
         let parents = head.commits();
         let call = parents.iter().fold(call, |call, parent| call.argument("-p").argument(parent));
-        let printed = call.stdin(head.message(self.refs.session().as_str())).line().await?;
+        let printed = call.stdin(head.message(&self.refs)).line().await?;
         TreeId::parse(&printed).ok_or_else(|| misread("commit-tree"))
     }
 
@@ -310,9 +310,7 @@ impl GitTrees {
     /// Whether a commit is a tree of this session.
     async fn is_tree(&self, commit: &str) -> Result<bool, TreeError> {
         let shown = self.at.store_alone(KEEPING, &["cat-file", "commit", commit]).run().await?;
-        let title = format!("\n\nWork tree of the session {}\n", self.refs.session());
-        let printed = String::from_utf8_lossy(&shown.stdout).into_owned();
-        Ok(shown.code == 0 && printed.contains(&title))
+        Ok(shown.code == 0 && HeadState::is_of(&shown.stdout, &self.refs))
     }
 }
 

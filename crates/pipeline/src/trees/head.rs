@@ -1,13 +1,18 @@
 //! [`HeadState`]: the commit and branch of `HEAD`, and the other branches.
 //!
 //! The commit of a tree has them in its message, as lines `Hookwright-Head`, `Hookwright-Commit` and
-//! `Hookwright-Branch`, and as parents, so that they are sent with it.
+//! `Hookwright-Branch`, and as parents, so that they are sent with it. A line `Hookwright-Session`
+//! tells the session from others of its name.
 
+use super::remote::TreeRefs;
 use super::repository::Repositories;
 use super::{TreeError, TreeId};
 use crate::limits::TREE_BRANCHES_MAX;
 
 const READING: &str = "read the branches of the work tree";
+
+/// Begins the line with the digest of the session's id.
+const SESSION: &str = "Hookwright-Session: ";
 
 /// Where an agent's repository is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,9 +91,13 @@ impl HeadState {
     }
 
     /// The message of a tree's commit.
-    pub(super) fn message(&self, session: &str) -> Vec<u8> {
-        let mut message =
-            format!("Work tree of the session {session}\n\nHookwright-Head: ").into_bytes();
+    pub(super) fn message(&self, refs: &TreeRefs) -> Vec<u8> {
+        let mut message = format!(
+            "Work tree of the session {}\n\n{SESSION}{}\nHookwright-Head: ",
+            refs.session(),
+            refs.digest()
+        )
+        .into_bytes();
         message.extend_from_slice(self.branch.as_deref().unwrap_or(b"detached"));
         let commit = self.commit.as_deref().unwrap_or("none");
         message.extend_from_slice(format!("\nHookwright-Commit: {commit}\n").as_bytes());
@@ -115,6 +124,13 @@ impl HeadState {
             }
         }
         Some(Self { branch: head?, commit: at?, others, left_out: 0 })
+    }
+
+    /// Whether a commit, as `git cat-file` prints it, is a tree of the session with these refs.
+    pub(super) fn is_of(commit: &[u8], refs: &TreeRefs) -> bool {
+        let line = format!("{SESSION}{}", refs.digest());
+        let has_line = commit.split(|byte| *byte == b'\n').any(|found| found == line.as_bytes());
+        has_line && Self::parse(commit).is_some()
     }
 
     /// Sets a new repository to this state.
@@ -156,6 +172,7 @@ mod tests {
     #[test]
     fn the_message_of_a_commit_holds_the_state() {
         let [one, two] = ["1", "2"].map(|digit| digit.repeat(40));
+        let refs = |id| TreeRefs::new("calm-fox".parse().expect("a name"), id);
         for (branch, commit, others) in [
             (Some(b"refs/heads/main".to_vec()), Some(one.clone()), vec![]),
             (None, Some(one.clone()), vec![(b"refs/heads/\xff".to_vec(), two.clone())]),
@@ -163,7 +180,9 @@ mod tests {
         ] {
             let state = HeadState { branch, commit, others, left_out: 0 };
             let mut printed = b"tree x\nauthor y\n\n".to_vec();
-            printed.extend(state.message("calm-fox"));
+            printed.extend(state.message(&refs("1")));
+            assert!(HeadState::is_of(&printed, &refs("1")));
+            assert!(!HeadState::is_of(&printed, &refs("2")), "another session of this name");
             assert_eq!(HeadState::parse(&printed), Some(state));
         }
         assert_eq!(HeadState::parse(b"tree x\n\nFix a bug\n"), None);

@@ -33,19 +33,26 @@ pub struct GitRemote {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeRefs {
     session: SessionName,
+    digest: String,
     prefix: String,
 }
 
 impl TreeRefs {
     /// Those of the session with this name and id.
     pub fn new(session: SessionName, session_id: &str) -> Self {
-        let prefix = format!("refs/hookwright/{session}/{}/", digest(session_id));
-        Self { session, prefix }
+        let digest = digest(session_id);
+        let prefix = format!("refs/hookwright/{session}/{digest}/");
+        Self { session, digest, prefix }
     }
 
     /// The session's name.
     pub(super) fn session(&self) -> &SessionName {
         &self.session
+    }
+
+    /// The digest of its id.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// The ref of the submitted commit.

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use hookwright_engine::Secrets;
 use hookwright_pipeline::limits::TREE_REFS_KEPT;
-use hookwright_pipeline::trees::{GitRemote, TreeError, TreeId, Trees, delete_trees};
+use hookwright_pipeline::trees::{
+    GitRemote, GitTrees, TreeError, TreeId, TreeRefs, Trees, WorkPlace, delete_trees,
+};
 
 use super::{Machine, Project, of_session, refs, write};
 
@@ -227,4 +229,28 @@ async fn a_killed_call_leaves_nothing_in_the_way() {
     one.write("a", "2");
     let tree = one.keep().await;
     assert_eq!(project.git(&project.path("remote.git"), &["show", &format!("{tree}:a")]), "2");
+}
+
+#[tokio::test]
+async fn the_result_of_another_session_of_the_same_name_is_not_overwritten() {
+    let project = Project::with(&[("a", "1")]);
+    let first = started(&project).await;
+    first.write("a", "of the first");
+    assert_eq!(first.trees.publish().await.expect("published"), "hookwright/calm-fox");
+    let other = TreeRefs::new("calm-fox".parse().expect("a name"), "another id");
+    let (found, git, secrets) = (project.find().await, project.program(), Secrets::default());
+    found.submit(&git, &project.checkout(), &other, &secrets).await.expect("sent");
+    // On the machine of the first, whose store has its trees.
+    let place = WorkPlace { store: first.place.store.clone(), ..project.place("two") };
+    let trees = GitTrees::new(git, &found.work, other, 9, &place, secrets);
+    let second = Machine { project: &project, place, trees };
+    second.trees.prepare(None).await.expect("prepared");
+    second.write("a", "of the second");
+    assert_eq!(second.trees.publish().await.expect("published"), "hookwright/calm-fox-9");
+    let remote = project.path("remote.git");
+    assert_eq!(project.git(&remote, &["show", "hookwright/calm-fox:a"]), "of the first");
+    assert_eq!(project.git(&remote, &["show", "hookwright/calm-fox-9:a"]), "of the second");
+    // Its own it may replace.
+    second.write("a", "more of the second");
+    second.keep().await;
 }
