@@ -25,6 +25,7 @@ const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.quotePath=false",
+    "core.splitIndex=false",
     "core.untrackedCache=false",
     "gc.auto=0",
     "maintenance.auto=false",

@@ -101,7 +101,8 @@ impl GitTrees {
         let mut last = self.last.lock().await;
         faults::point("tree");
         let head = HeadState::read(&self.at).await?;
-        let listing = WorkListing::read(&self.at, &head).await?;
+        let index = self.readable_index().await?;
+        let listing = WorkListing::read(&self.at, &index, &head).await?;
         if listing.print.is_some() && last.print == listing.print {
             return Ok(KeptTree { tree: last.id.clone(), left_out: Vec::new() });
         }
@@ -149,14 +150,33 @@ impl GitTrees {
         Ok(())
     }
 
-    /// Writes the files of the work tree into the store. Returns the id of git's tree.
-    async fn write_tree(&self, listing: &WorkListing) -> Result<String, TreeError> {
-        let index = self.at.index();
-        let (from, to) = (self.at.agents_index(), index.to_owned());
+    /// The agent's index, or a copy if parts of it are in another file, which git looks for beside
+    /// the settings.
+    async fn readable_index(&self) -> Result<PathBuf, TreeError> {
+        if !self.at.has_split_index() {
+            return Ok(self.at.agents_index());
+        }
+        self.copy_agents_index().await?;
+        Ok(self.at.index().to_owned())
+    }
+
+    /// Makes our index a copy of the agent's, in one file.
+    async fn copy_agents_index(&self) -> Result<(), TreeError> {
+        let (from, to) = (self.at.agents_index(), self.at.index().to_owned());
         let copying = tokio::task::spawn_blocking(move || copy_index(&from, &to));
         copying
             .await
             .map_err(|error| TreeError::Failed { doing: KEEPING, said: error.to_string() })??;
+        match self.at.has_split_index() {
+            true => self.at.join_index(KEEPING).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the files of the work tree into the store. Returns the id of git's tree.
+    async fn write_tree(&self, listing: &WorkListing) -> Result<String, TreeError> {
+        self.copy_agents_index().await?;
+        let index = self.at.index();
         if !listing.files.is_empty() {
             let arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
             let paths = listing.files.iter().flat_map(|path| path.iter().copied().chain([0]));

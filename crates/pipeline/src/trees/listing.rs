@@ -52,12 +52,17 @@ struct FileTimes {
 }
 
 impl WorkListing {
-    pub(super) async fn read(at: &Repositories, head: &HeadState) -> Result<Self, TreeError> {
+    /// Compares the work tree with the agent's index, which git reads from this file.
+    pub(super) async fn read(
+        at: &Repositories,
+        readable_index: &Path,
+        head: &HeadState,
+    ) -> Result<Self, TreeError> {
         let arguments =
             ["ls-files", "--modified", "--deleted", "--others", "--exclude-standard", "-z"];
         let index = at.agents_index();
         let indexed = FileTimes::read(&index);
-        let printed = at.files(LISTING, &index, &arguments).done().await?;
+        let printed = at.files(LISTING, readable_index, &arguments).done().await?;
         let mut listed: Vec<Vec<u8>> = printed
             .split(|byte| *byte == 0)
             .filter(|path| !path.is_empty() && !is_of_sessions(path))

@@ -57,6 +57,22 @@ impl Repositories {
         &self.index
     }
 
+    /// Whether the agent's index may be spread over two files (`git update-index --split-index`).
+    pub(super) fn has_split_index(&self) -> bool {
+        let entries = fs::read_dir(&self.agents).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name())
+            .any(|name| name.as_encoded_bytes().starts_with(b"sharedindex."))
+    }
+
+    /// Makes our copy of the agent's index a whole one.
+    pub(super) async fn join_index(&self, doing: &'static str) -> Result<(), TreeError> {
+        // Git looks for the other file in the agent's repository. It reads no file of the work tree.
+        let join = self.agents(doing, &["update-index", "--no-split-index"]);
+        join.variable("GIT_INDEX_FILE", &self.index).done().await?;
+        Ok(())
+    }
+
     /// A call in the store that finds no objects of the agent's repository.
     pub(super) fn store_alone<'a>(
         &'a self,

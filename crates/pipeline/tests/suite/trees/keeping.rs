@@ -373,3 +373,21 @@ async fn a_file_that_is_no_file_is_an_error_that_names_it() {
     let error = one.refusal().await.to_string();
     assert!(error.contains("a: unsupported file type"), "{error}");
 }
+
+#[tokio::test]
+async fn an_index_in_two_files_is_kept_and_left_as_it_is() {
+    let project = Project::with(&[("a", "1"), ("b", "2")]);
+    let one = started(&project).await;
+    one.git(&["config", "core.splitIndex", "true"]);
+    one.git(&["update-index", "--split-index"]);
+    one.write("a", "changed");
+    one.write("new", "staged");
+    one.git(&["add", "new"]);
+    fs::remove_file(one.tree().join("b")).expect("removed");
+    let index = || fs::read(one.tree().join(".git/index")).expect("read");
+    let before = index();
+    travels(&one, "two").await;
+    assert_eq!(index(), before);
+    one.write("a", "changed again");
+    travels(&one, "three").await;
+}
