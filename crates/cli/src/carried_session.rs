@@ -13,8 +13,9 @@ use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::store_calls::StoreCalls;
 use hookwright_pipeline::trees::{
-    Carriable, CarriedWork, CarryError, GitProgram, TreeError, TreeLock, TreeRefs, WorkPlace,
-    remove_unused_trees, run_setup,
+    Carriable, CarriedWork, CarryError, GitProgram, StoreLock, TreeError, TreeLock, TreeRefs,
+    WorkFolder, WorkFolderError, WorkPlace, clean_stores, forget_trees, remove_unused_trees,
+    run_setup,
 };
 use hookwright_pipeline::work_keeper::{TakeError, WorkKeeper, take_work};
 use hookwright_process::kill_everything_now;
@@ -30,9 +31,6 @@ use crate::screen::Screen;
 use crate::text::count;
 use crate::worker::WorkedProject;
 
-/// The folder of work trees of a project that names none, relative to the project root.
-const FOLDER: &str = ".hookwright/work";
-
 /// What is sent with each submitted session.
 pub(crate) struct SubmittedWork {
     git: GitProgram,
@@ -45,8 +43,18 @@ pub(crate) struct TakenWork {
     /// The project root in it.
     pub(crate) root: PathBuf,
     pub(crate) keeper: Arc<WorkKeeper>,
+    tree: TakenTree,
+}
+
+/// A place for a work tree, which is this process's.
+struct TakenTree {
+    git: GitProgram,
+    work: CarriedWork,
+    refs: TreeRefs,
     place: WorkPlace,
-    _lock: Option<TreeLock>,
+    /// `None` if a process that stands still holds it.
+    lock: Option<TreeLock>,
+    _store: StoreLock,
 }
 
 impl SubmittedWork {
@@ -96,18 +104,19 @@ impl TakenWork {
         let work = record.carried.as_ref().ok_or(WorkerFailure::NothingCarried)?;
         let name: SessionName = record.name.parse().map_err(SessionFailure::Name)?;
         let submission = record.submission.as_ref();
-        let chosen = submission.and_then(|submission| submission.folder.clone());
-        let folder = chosen.unwrap_or_else(|| root.join(FOLDER));
-        WorkPlace::make_folder(&folder)
-            .map_err(|cause| WorkerFailure::NoWorkFolder { folder: folder.clone(), cause })?;
-        let place = WorkPlace::below(&folder, work, &name, &record.id);
-        let lock = TreeLock::take(&place)
-            .map_err(|cause| WorkerFailure::NoWorkFolder { folder: place.lock.clone(), cause })?;
+        let chosen = submission.and_then(|submission| submission.folder.as_deref());
+        let folder = work_folder(chosen, root);
         let git = GitProgram::find(environment.for_agents()).map_err(not_taken)?;
+        let checked = runtime()?.block_on(folder.check_untracked(&git));
+        checked.and_then(|()| folder.make()).map_err(no_folder)?;
+        let place = WorkPlace::below(&folder, work, &name, &record.id);
+        let refs = TreeRefs::new(name, &record.id);
+        let tree = TakenTree::take(git.clone(), work, refs, place)?;
+        let place = &tree.place;
         let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
         let take = async {
             let (record, token) = (record.clone(), fence.token);
-            let taken = take_work(git, &calls, &record, work, token, &place, secrets.clone());
+            let taken = take_work(git, &calls, &record, work, token, place, secrets.clone());
             let keeper = taken.await.map_err(|error| WorkerFailure::NoWork { error })?;
             let of_project = submission.and_then(|submission| submission.setup.as_deref());
             if let Some(command) = setup.or(of_project) {
@@ -121,7 +130,7 @@ impl TakenWork {
             Ok::<_, Failure>(keeper)
         };
         check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
-        let keeper = runtime()?.block_on(async {
+        let taken = runtime()?.block_on(async {
             let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
             // Nothing has begun that would have to be recorded.
             let end_at_once = || {
@@ -129,21 +138,85 @@ impl TakenWork {
                 exit_now(exit_code::INTERRUPTED);
             };
             interrupts.or_else(&end_at_once, take).await
-        })?;
-        Ok(Self { root: place.root(work), keeper, place, _lock: lock })
+        });
+        match taken {
+            Ok(keeper) => Ok(Self { root: place.root(work), keeper, tree }),
+            Err(error) => {
+                tree.remove();
+                Err(error)
+            }
+        }
     }
 
     /// Removes the work tree: all that is recorded is in the git remote.
-    pub(crate) fn remove(&self) {
-        // A later session is not disturbed by what stays.
-        let _ = self.place.remove();
+    pub(crate) fn remove(self) {
+        self.tree.remove();
     }
 }
 
-/// Removes the work trees that sessions of killed processes have left in a project's folder.
-pub(crate) fn remove_left_trees(project: &WorkedProject) -> Result<usize, Failure> {
+impl TakenTree {
+    fn take(
+        git: GitProgram,
+        work: &CarriedWork,
+        refs: TreeRefs,
+        place: WorkPlace,
+    ) -> Result<Self, Failure> {
+        let locked = |path: &Path, cause: std::io::Error| {
+            let (path, cause) = (path.to_owned(), cause.to_string());
+            no_folder(WorkFolderError::System { doing: "lock", path, cause })
+        };
+        let store = StoreLock::shared(&place).map_err(|cause| locked(&place.store, cause))?;
+        let lock = TreeLock::take(&place).map_err(|cause| locked(&place.lock, cause))?;
+        Ok(Self { git, work: work.clone(), refs, place, lock, _store: store })
+    }
+
+    /// A later session is not disturbed by what stays.
+    fn remove(self) {
+        let Self { git, work, refs, place, lock, _store } = self;
+        if let Ok(runtime) = runtime() {
+            let _ = runtime.block_on(forget_trees(git, &place, &work, &refs));
+        }
+        let _ = match lock {
+            Some(lock) => lock.remove_with(&place),
+            None => place.remove(),
+        };
+    }
+}
+
+/// Removes the work trees that sessions of killed processes have left in a project's folder, and what
+/// no session needs any more.
+pub(crate) async fn remove_left_trees(
+    project: &WorkedProject,
+    environment: &Environment,
+) -> Result<usize, Failure> {
     let chosen = project::worker_settings(&project.root)?.folder;
-    Ok(remove_unused_trees(&chosen.unwrap_or_else(|| project.root.join(FOLDER))))
+    let folder = work_folder(chosen.as_deref(), &project.root);
+    let git = match GitProgram::find(environment.for_agents()) {
+        Ok(git) => git,
+        // No session has a work tree here.
+        Err(TreeError::NoGit) => return Ok(0),
+        Err(error) => return Err(not_taken(error)),
+    };
+    folder.check_untracked(&git).await.map_err(no_folder)?;
+    let removed = match remove_unused_trees(&folder) {
+        // The worker does not offer it, and has said so.
+        Err(_) if chosen.is_some() => return Ok(0),
+        removed => removed.map_err(no_folder)?,
+    };
+    clean_stores(&git, &folder).await;
+    Ok(removed)
+}
+
+/// The folder of work trees of a project with this root: the one that it has chosen, or the usual one.
+fn work_folder(chosen: Option<&Path>, root: &Path) -> WorkFolder {
+    match chosen {
+        Some(chosen) => WorkFolder::chosen(chosen),
+        None => WorkFolder::of_checkout(root),
+    }
+}
+
+fn no_folder(error: WorkFolderError) -> Failure {
+    WorkerFailure::NoWorkFolder { error }.into()
 }
 
 fn not_taken(error: TreeError) -> Failure {

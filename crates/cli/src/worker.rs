@@ -45,6 +45,7 @@ pub(crate) use self::news::short_id;
 pub(crate) use self::running_session::run_assigned;
 use self::session_process::{EndOfProcess, SessionAssignment, SessionProcess};
 use crate::carried_session::remove_left_trees;
+use crate::config_files::process_environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
@@ -155,8 +156,10 @@ impl Worker {
     async fn join(setup: &Arc<WorkerSetup>, screen: &Screen) -> Result<Self, Failure> {
         let news = WorkerNews::new(setup.json);
         let ended = leftovers::end_leftovers(&*setup.workers).await.map_err(Failure::Store)?;
+        let environment = process_environment();
         for project in &setup.projects {
-            news.removed_trees(remove_left_trees(project)?, screen)?;
+            let removed = remove_left_trees(project, &environment).await?;
+            news.removed_trees(removed, screen)?;
         }
         let describe = |owner: LeaseOwner| {
             let mut description = serde_json::to_value(&owner).unwrap_or_default();

@@ -292,9 +292,17 @@ pub const TREE_SETUP_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// Bytes of one list of files or objects from git: [`TREE_FILES_MAX`] of ordinary length.
 pub const TREE_LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// How long a worker that joins may delete objects that no session needs, for each of its folders.
+/// What is left then is deleted another time.
+pub const TREE_PRUNE_MAX: Duration = Duration::from_secs(30);
+
 /// Files of a work tree that differ from the agent's index. More than that is mostly a folder that
 /// git was to ignore.
 pub const TREE_FILES_MAX: usize = 200_000;
+
+/// Bytes of the new and changed files of one kept work tree: each worker stores and sends them. More
+/// than that is mostly data that git was to ignore.
+pub const TREE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// Bytes of an index: millions of files.
 pub const TREE_INDEX_BYTES_MAX: u64 = 1024 * 1024 * 1024;

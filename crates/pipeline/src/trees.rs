@@ -4,9 +4,9 @@
 //! the end of the turn or hook after which it was kept. Another machine restores the last one and
 //! repeats what was cut off.
 //!
-//! [`GitTrees`] keeps them in the project's git remote, with work trees at a [`WorkPlace`].
-//! `submission.rs` checks whether a project can
-//! be carried, `setup.rs` runs the command that recreates what git ignores.
+//! [`GitTrees`] keeps them in the project's git remote, with work trees at a [`WorkPlace`] below a
+//! worker's [`WorkFolder`]. `submission.rs` checks whether a project can be carried, `setup.rs` runs
+//! the command that recreates what git ignores.
 
 mod git_program;
 mod git_trees;
@@ -17,8 +17,10 @@ mod remote;
 mod repository;
 mod secrets_in_objects;
 mod setup;
+mod store_cleaning;
 mod submission;
 mod tree_lock;
+mod work_folder;
 mod work_place;
 
 use std::fmt;
@@ -32,8 +34,10 @@ pub use git_program::GitProgram;
 pub use git_trees::GitTrees;
 pub use remote::{GitRemote, TreeRefs, delete_trees};
 pub use setup::{SetupError, run_setup};
+pub use store_cleaning::{clean_stores, forget_trees};
 pub use submission::{Carriable, CarriedWork, CarryError};
-pub use tree_lock::{TreeLock, remove_unused_trees};
+pub use tree_lock::{StoreLock, TreeLock, remove_unused_trees};
+pub use work_folder::{WorkFolder, WorkFolderError};
 pub use work_place::WorkPlace;
 
 /// A call of [`Trees`].

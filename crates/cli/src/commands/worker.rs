@@ -1,6 +1,5 @@
 //! `hookwright worker`: runs sessions that were submitted to workers.
 
-use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use hookwright_engine::Secrets;
 use hookwright_engine::ports::Clock;
 use hookwright_pipeline::lease::Machine;
 use hookwright_pipeline::submission::WorkerOffer;
+use hookwright_pipeline::trees::WorkFolder;
 use hookwright_process::find_program;
 use hookwright_store::Store;
-use rustix::fs::Access;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
-use crate::error::{Failure, WorkerFailure, without_number};
+use crate::error::{Failure, WorkerFailure};
 use crate::interrupts::check_descriptors;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
@@ -148,11 +147,12 @@ fn folders(projects: &[WorkedProject], screen: &Screen) -> Result<Vec<PathBuf>, 
     for project in projects {
         folders.push(project.root.clone());
         let Some(folder) = project::worker_settings(&project.root)?.folder else { continue };
-        if let Err(cause) = make_writable(&folder) {
+        if let Err(error) = WorkFolder::chosen(&folder).make() {
             let folder = visible(&folder.display().to_string()).to_string();
-            let (cause, project) = (without_number(&cause), visible(&project.key).to_string());
+            let error = visible(&error.to_string()).to_string();
+            let project = visible(&project.key).to_string();
             screen.talk(&format!(
-                "note: cannot use `{folder}`, the folder for work trees of {project}: {cause}; its \
+                "note: cannot use `{folder}`, the folder for work trees of {project}: {error}; its \
                  sessions are left to other workers\n"
             ));
             continue;
@@ -162,11 +162,6 @@ fn folders(projects: &[WorkedProject], screen: &Screen) -> Result<Vec<PathBuf>, 
         }
     }
     Ok(folders)
-}
-
-fn make_writable(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// The agents and secrets of this machine's user.

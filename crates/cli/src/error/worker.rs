@@ -1,10 +1,9 @@
 //! What a person can do about workers, and sessions that are submitted to them.
 
 use std::io;
-use std::path::PathBuf;
 
 use hookwright_config::Fault;
-use hookwright_pipeline::trees::{CarryError, SetupError, TreeError};
+use hookwright_pipeline::trees::{CarryError, SetupError, TreeError, WorkFolderError};
 use hookwright_pipeline::work_keeper::{KeepError, TakeError};
 
 use super::session::of_work;
@@ -31,8 +30,8 @@ pub(crate) enum WorkerFailure {
     NotCarried { error: CarryError },
     /// The session was submitted without a commit.
     NothingCarried,
-    /// The folder of work trees cannot be created.
-    NoWorkFolder { folder: PathBuf, cause: io::Error },
+    /// The folder of work trees cannot be used.
+    NoWorkFolder { error: WorkFolderError },
     /// The work tree of a session cannot be made.
     NoWork { error: TakeError },
     /// The command that sets a work tree up has failed.
@@ -89,10 +88,9 @@ impl WorkerFailure {
                 "the session was submitted without a commit, by an older version".to_owned(),
                 SUBMIT_AGAIN.to_owned(),
             ),
-            Self::NoWorkFolder { folder, cause } => (
-                format!("cannot create `{}`: {}", folder.display(), without_number(cause)),
-                "check the rights of the checkout".to_owned(),
-            ),
+            Self::NoWorkFolder { error } => {
+                (format!("cannot make work trees here: {error}"), of_work_folder(error))
+            }
             Self::NoWork { error } => (
                 format!("cannot make the work tree of the session: {error}"),
                 of_taking(error).to_owned(),
@@ -122,6 +120,27 @@ fn of_taking(error: &TakeError) -> &'static str {
             "check the worker's access to the git remote"
         }
         TakeError::Keep(error) => of_work(error),
+    }
+}
+
+/// What to do if a folder cannot be used for work trees.
+fn of_work_folder(error: &WorkFolderError) -> String {
+    match error {
+        WorkFolderError::NotAFolder { path } | WorkFolderError::OfAnotherUser { path } => format!(
+            "find out who made it; then remove `{}`, or set another folder: `worker: {{folder: …}}` \
+             in hookwright.yaml",
+            path.display()
+        ),
+        WorkFolderError::WritableByOthers { path } => format!(
+            "if all in it is yours, run `chmod go-w '{}'`; otherwise remove it",
+            path.display()
+        ),
+        WorkFolderError::Tracked { path } => format!(
+            "a repository must not contain what workers make: `git rm -r --cached '{path}'`, and \
+             remove it"
+        ),
+        WorkFolderError::System { .. } => "check the rights of the folder".to_owned(),
+        WorkFolderError::Git(_) => "check the checkout: `git status`".to_owned(),
     }
 }
 

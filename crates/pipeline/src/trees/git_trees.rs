@@ -100,6 +100,7 @@ impl GitTrees {
     async fn keep_now(&self) -> Result<KeptTree, TreeError> {
         let mut last = self.last.lock().await;
         faults::point("tree");
+        self.at.renew_settings()?;
         let head = HeadState::read(&self.at).await?;
         let index = self.readable_index().await?;
         let listing = WorkListing::read(&self.at, &index, &head).await?;

@@ -14,8 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::TreeError;
 use super::head::HeadState;
 use super::repository::Repositories;
-use crate::limits::{FOLDER_CHANGE_TICK, TREE_FILES_MAX};
+use crate::limits::{FOLDER_CHANGE_TICK, TREE_BYTES_MAX, TREE_FILES_MAX};
 
+const KEEPING: &str = "keep the work tree";
 const LISTING: &str = "list the files of the work tree";
 
 /// The folder whose files go into the session store.
@@ -75,7 +76,7 @@ impl WorkListing {
                 "{} files differ from the last commit, and at most {TREE_FILES_MAX} are kept",
                 listed.len()
             );
-            return Err(TreeError::Failed { doing: "keep the work tree", said });
+            return Err(TreeError::Failed { doing: KEEPING, said });
         }
         let root = at.work_tree().to_owned();
         let sorting = tokio::task::spawn_blocking(move || sorted(&root, listed));
@@ -83,6 +84,7 @@ impl WorkListing {
             .await
             .map_err(|error| TreeError::Failed { doing: LISTING, said: error.to_string() })?;
         let Sorted { files, nested, submodules, times, is_settled } = sorted;
+        check_size(&times)?;
         let print = is_settled
             .then(|| WorkPrint { head: head.clone(), index: indexed, listed: times })
             .filter(|_| indexed == FileTimes::read(&index));
@@ -126,6 +128,22 @@ fn sorted(root: &Path, listed: Vec<Vec<u8>>) -> Sorted {
         }
     }
     sorted
+}
+
+/// Refuses more than a worker stores, before git reads any of it.
+fn check_size(times: &[(Vec<u8>, Option<FileTimes>)]) -> Result<(), TreeError> {
+    let sizes = times.iter().filter_map(|(path, times)| Some((path, times.as_ref()?.bytes)));
+    let bytes = sizes.clone().map(|(_, bytes)| bytes).fold(0, u64::saturating_add);
+    if bytes <= TREE_BYTES_MAX {
+        return Ok(());
+    }
+    let biggest = sizes.max_by_key(|(_, bytes)| *bytes).map(|(path, _)| path.as_slice());
+    let said = format!(
+        "new and changed files have {bytes} bytes, and at most {TREE_BYTES_MAX} are kept; the biggest \
+         is `{}`: let git ignore what the next machine does not need",
+        String::from_utf8_lossy(biggest.unwrap_or_default())
+    );
+    Err(TreeError::Failed { doing: KEEPING, said })
 }
 
 /// Whether it is a file of a session's folder: these are kept with the session.

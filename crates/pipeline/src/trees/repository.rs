@@ -9,18 +9,25 @@
 //! objects in the same way, so nothing is copied between both.
 //!
 //! In the store, filters are off: content goes into a tree and comes out of it as git sees it
-//! without programs.
+//! without programs. An agent can write there too, so the store's settings are written again before
+//! they are used: git would run programs that they name.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::git_program::{GitCall, GitProgram};
-use super::own_files::{remove_all, write_own};
+use super::own_files::{read_own, remove_path, write_own};
 use super::{TreeError, WorkPlace};
 
 /// Overrides `filter` for all files; other attributes apply.
 const ATTRIBUTES: &str = "* -filter\n";
+
+/// Settings of a store that `git init` finds out about the file system. Each is `true` or `false`.
+const OF_FILE_SYSTEM: [&str; 4] = ["filemode", "symlinks", "ignorecase", "precomposeunicode"];
+
+/// Bytes of a store's settings that are looked at: `git init` writes a tenth of that.
+const SETTINGS_BYTES_MAX: u64 = 4096;
 
 /// A work tree with its repositories.
 #[derive(Debug, Clone)]
@@ -35,7 +42,7 @@ pub(super) struct Repositories {
 
 impl Repositories {
     pub(super) fn new(git: GitProgram, place: &WorkPlace) -> Self {
-        let WorkPlace { work_tree, store, index, lock: _ } = place;
+        let WorkPlace { folder: _, work_tree, store, index, lock: _ } = place;
         Self {
             git,
             work_tree: work_tree.clone(),
@@ -121,13 +128,24 @@ impl Repositories {
         if !self.store.join("HEAD").exists() {
             self.make_new_store(doing).await?;
         }
-        let info = self.store.join("info");
-        make_folder(&info)?;
-        write(&info.join("attributes"), ATTRIBUTES.as_bytes())?;
+        self.renew_settings()?;
         match self.index.parent() {
             Some(folder) => make_folder(folder),
             None => Ok(()),
         }
+    }
+
+    /// Writes the store's settings, whatever somebody has done to them.
+    pub(super) fn renew_settings(&self) -> Result<(), TreeError> {
+        // It would name a folder with other settings. Fails if the store is a link.
+        let elsewhere = self.store.join("commondir");
+        remove_path(&elsewhere).map_err(|error| file("remove", &elsewhere, &error))?;
+        let settings = self.store.join("config");
+        let found = read_own(&settings, SETTINGS_BYTES_MAX).unwrap_or_default();
+        write(&settings, store_settings(&String::from_utf8_lossy(&found)).as_bytes())?;
+        let info = self.store.join("info");
+        make_folder(&info)?;
+        write(&info.join("attributes"), ATTRIBUTES.as_bytes())
     }
 
     /// Sessions that begin at the same moment would disturb each other's `git init`, so each makes a
@@ -137,7 +155,9 @@ impl Repositories {
         make_folder(folder)?;
         let made = tempfile::Builder::new().prefix("new-").tempdir_in(folder);
         let made = made.map_err(|error| file("create", folder, &error))?;
-        let call = self.git.call(folder, doing, &["init", "--quiet", "--bare", "--template="]);
+        let init =
+            ["-c", "init.defaultRefFormat=files", "init", "--quiet", "--bare", "--template="];
+        let call = self.git.call(folder, doing, &init);
         call.argument("--").argument(made.path()).done().await?;
         match fs::rename(made.path(), &self.store) {
             Err(error) if !self.store.join("HEAD").exists() => {
@@ -179,12 +199,7 @@ impl Repositories {
             removed.map_err(|error| file("remove", &self.work_tree, &error))?;
         }
         make_folder(&self.work_tree)?;
-        let removed = match fs::symlink_metadata(&self.agents) {
-            Ok(found) if found.is_dir() => remove_all(&self.agents),
-            Ok(_) => fs::remove_file(&self.agents),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
+        let removed = remove_path(&self.agents);
         removed.map_err(|error| file("remove", &self.agents, &error))?;
         let call = self.git.call(&self.work_tree, doing, &["init", "--quiet", "--template="]);
         call.argument("--").argument(&self.work_tree).done().await?;
@@ -201,6 +216,23 @@ impl Repositories {
         }
         Ok(())
     }
+}
+
+/// The settings of a store, with what these say about the file system and its objects.
+fn store_settings(found: &str) -> String {
+    let says = |line: &str| found.lines().any(|found| found.trim() == line);
+    let of_file_system = OF_FILE_SYSTEM
+        .iter()
+        .flat_map(|name| ["true", "false"].map(|value| format!("{name} = {value}")));
+    let of_file_system: String =
+        of_file_system.filter(|line| says(line)).map(|line| format!("\t{line}\n")).collect();
+    let (version, extensions) = match says("objectformat = sha256") {
+        true => (1, "[extensions]\n\tobjectformat = sha256\n"),
+        false => (0, ""),
+    };
+    format!(
+        "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{of_file_system}{extensions}"
+    )
 }
 
 /// A path in a list of alternates.
@@ -228,4 +260,22 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), TreeError> {
 
 pub(super) fn file(doing: &'static str, path: &Path, error: &io::Error) -> TreeError {
     TreeError::File { doing, path: path.to_owned(), cause: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_git_init_does_not_write_are_left_out() {
+        let written = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
+        let ours = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfilemode = true\n";
+        assert_eq!(store_settings(written), ours);
+        assert_eq!(store_settings(ours), ours);
+        let planted = format!("{written}\tsshCommand = touch x\n[include]\n\tpath = /tmp/x\n");
+        assert_eq!(store_settings(&planted), ours);
+        assert_eq!(store_settings(""), ours.replace("\tfilemode = true\n", ""));
+        let sha256 = "[extensions]\n\tobjectformat = sha256\n";
+        assert!(store_settings(&format!("{written}{sha256}")).ends_with(sha256));
+    }
 }

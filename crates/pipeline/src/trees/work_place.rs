@@ -1,12 +1,9 @@
 //! [`WorkPlace`]: where the parts of a work tree are on a worker's machine.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::own_files::{remove_all, write_own};
 use super::repository::file;
-use super::{CarriedWork, TreeError};
+use super::{CarriedWork, TreeError, WorkFolder};
 use crate::folder::SessionName;
 
 /// Bytes of a digest in a name, written with twice as many digits.
@@ -16,6 +13,8 @@ const DIGEST_BYTES: usize = 8;
 /// the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkPlace {
+    /// The worker's folder, which contains all of them.
+    pub folder: WorkFolder,
     /// The work tree: the same absolute path on all workers.
     pub work_tree: PathBuf,
     /// A bare repository for the objects of all sessions of this remote.
@@ -27,38 +26,35 @@ pub struct WorkPlace {
 }
 
 impl WorkPlace {
+    /// The folders of the parts in a worker's folder.
+    pub(super) const TREES: &str = "trees";
+    pub(super) const STORES: &str = "stores";
+    pub(super) const INDEXES: &str = "indexes";
+    pub(super) const LOCKS: &str = "locks";
+
     /// The place of a session below a worker's folder. Sessions of several projects may have one
     /// name; their ids differ.
     pub fn below(
-        folder: &Path,
+        folder: &WorkFolder,
         work: &CarriedWork,
         session: &SessionName,
         session_id: &str,
     ) -> Self {
         let own = format!("{session}-{}", digest(session_id));
-        let store = folder.join("stores").join(format!("{}.git", digest(&work.remote)));
+        let store = folder.path().join(Self::STORES).join(format!("{}.git", digest(&work.remote)));
         Self::named(folder, Path::new(&own), store)
     }
 
     /// The place with this name.
-    pub(super) fn named(folder: &Path, own: &Path, store: PathBuf) -> Self {
+    pub(super) fn named(folder: &WorkFolder, own: &Path, store: PathBuf) -> Self {
+        let part = |name: &str| folder.path().join(name).join(own);
         Self {
-            work_tree: Self::trees_of(folder).join(own),
+            folder: folder.clone(),
+            work_tree: part(Self::TREES),
             store,
-            index: folder.join("indexes").join(own),
-            lock: folder.join("locks").join(own),
+            index: part(Self::INDEXES),
+            lock: part(Self::LOCKS),
         }
-    }
-
-    /// The folder of all work trees below a worker's folder.
-    pub(super) fn trees_of(folder: &Path) -> PathBuf {
-        folder.join("trees")
-    }
-
-    /// Makes the folder in which these places are. Git ignores it, wherever it is.
-    pub fn make_folder(folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
-        write_own(&folder.join(".gitignore"), b"*\n")
     }
 
     /// The project root in the work tree.
@@ -69,16 +65,18 @@ impl WorkPlace {
         }
     }
 
-    /// Removes the work tree of a session that has ended. The objects stay for other sessions.
+    /// Removes the work tree of a session that has ended. The objects stay for other sessions. No
+    /// link below the worker's folder is followed.
     pub fn remove(&self) -> Result<(), TreeError> {
-        let missing_is_fine = |removed: io::Result<()>, path: &Path| match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(file("remove", path, &error))
+        for path in [&self.work_tree, &self.index] {
+            match self.folder.remove(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(file("remove", path, &error));
+                }
+                Ok(()) | Err(_) => {}
             }
-            Ok(()) | Err(_) => Ok(()),
-        };
-        missing_is_fine(remove_all(&self.work_tree), &self.work_tree)?;
-        missing_is_fine(fs::remove_file(&self.index), &self.index)
+        }
+        Ok(())
     }
 }
 
@@ -102,7 +100,7 @@ mod tests {
             prefix: prefix.into(),
         };
         let name: SessionName = "calm-fox".parse().expect("a name");
-        let folder = Path::new("/srv/work");
+        let folder = &WorkFolder::chosen(Path::new("/srv/work"));
         let one = WorkPlace::below(folder, &work("/a.git", ""), &name, "1");
         let other = WorkPlace::below(folder, &work("/a.git", "shop"), &name, "2");
         assert_ne!((&one.work_tree, &one.index), (&other.work_tree, &other.index));

@@ -16,7 +16,7 @@ use std::process::Command;
 use hookwright_engine::Secrets;
 use hookwright_pipeline::trees::{
     Carriable, CarriedWork, GitProgram, GitTrees, KeptTree, TreeError, TreeId, TreeRefs, Trees,
-    WorkPlace,
+    WorkFolder, WorkPlace,
 };
 use tempfile::TempDir;
 
@@ -99,6 +99,7 @@ impl Project {
     pub(crate) fn place(&self, name: &str) -> WorkPlace {
         let below = self.path(name);
         WorkPlace {
+            folder: WorkFolder::chosen(&below),
             work_tree: below.join("tree"),
             store: below.join("objects.git"),
             index: below.join("index"),

@@ -216,3 +216,41 @@ fn uncommitted_changes_are_not_submitted_which_is_said() {
     let listed = git(&remote(&sandbox), &["ls-tree", "--name-only", &submitted]);
     assert_eq!(listed, ".gitignore\nloop.yaml");
 }
+
+#[test]
+fn a_worker_does_not_start_where_the_repository_contains_its_folder() {
+    let sandbox = project_with_work();
+    let root = sandbox.path("");
+    let precious = sandbox.path("../precious/photos");
+    std::fs::create_dir_all(&precious).unwrap();
+    std::fs::create_dir_all(root.join(".hookwright/work")).unwrap();
+    std::os::unix::fs::symlink("../../../precious", root.join(".hookwright/work/trees")).unwrap();
+    let refused = |heading: &str, help: &str| {
+        let ran = worker(&sandbox, "a", &[]).ran();
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let expected = format!("error: cannot make work trees here: {heading}");
+        assert!(ran.stderr.contains(&expected), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("help: {help}")), "{ran:?}");
+        assert!(precious.is_dir());
+    };
+    let link = root.canonicalize().unwrap().join(".hookwright/work/trees");
+    refused(&format!("`{}` is not a folder", link.display()), "find out who made it");
+    git(&root, &["add", "-f", ".hookwright/work"]);
+    git(&root, &["commit", "--quiet", "-m", "a trap"]);
+    refused(
+        "git tracks `.hookwright/work/trees`, where work trees are made",
+        "a repository must not contain what workers make",
+    );
+}
+
+#[test]
+fn a_work_tree_that_cannot_be_set_up_is_removed() {
+    let sandbox = project_with_work();
+    let mut first = worker(&sandbox, "a", &["--json", "--setup", "exit 3"]);
+    submit(&sandbox, &["--session", "s"]);
+    hears(&mut first, "refused");
+    for part in ["trees", "locks", "indexes"] {
+        let folder = sandbox.path(".hookwright/work").join(part);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "{part}");
+    }
+}

@@ -9,8 +9,7 @@ use crate::interrupts::{Started, until};
 use crate::runs::lines;
 use crate::support::Sandbox;
 
-const ONE_TURN: &str =
-    "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log'}\n";
+const ONE_TURN: &str = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> $CHECKOUT/log'}\n";
 
 /// The folder for the hooks of the worker's user with this home.
 fn settings(sandbox: &Sandbox, home: &str) -> std::path::PathBuf {
@@ -66,8 +65,7 @@ fn a_loop_that_a_hook_starts_keeps_the_guards_of_the_workers_user() {
         "{ONE_TURN}hooks: {{iteration:complete: [{{type: spawn, pipeline: review, await: true}}]}}\n"
     ));
     let settings = settings(&sandbox, "a");
-    let guard =
-        "hooks: {iteration:start: [{command: 'echo guarded $SESSION >> log', await: true}]}";
+    let guard = "hooks: {iteration:start: [{command: 'echo guarded $SESSION >> $CHECKOUT/log', await: true}]}";
     fs::write(settings.join("hooks.yaml"), guard).unwrap();
     // As if the guard's file were a prompt.
     let review = format!(

@@ -11,7 +11,7 @@ use hookwright_events::{RunEventKind, SessionEvent, SessionStatus, TurnEvent};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::SessionError;
 use hookwright_pipeline::store_calls::StoreCalls;
-use hookwright_pipeline::trees::{CarriedWork, GitTrees, TreeError, WorkPlace};
+use hookwright_pipeline::trees::{CarriedWork, GitTrees, TreeError, WorkFolder, WorkPlace};
 use hookwright_pipeline::work_keeper::{KeepError, WorkKeeper, last_tree, take_work};
 use hookwright_store::Kind;
 use serde_json::Value;
@@ -333,7 +333,7 @@ async fn a_machine_takes_the_work_below_its_folder_and_removes_it_afterwards() {
     let name = record.name.parse().expect("a name");
     let project = Project::new(&[]);
     let calls = StoreCalls::new(project.store().shared()).expect("local");
-    let folder = world.repository.path("worker");
+    let folder = WorkFolder::chosen(&world.repository.path("worker"));
     let place = WorkPlace::below(&folder, &work, &name, &record.id);
     let git = world.repository.program();
     let secrets = Secrets::default();

@@ -5,7 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use hookwright_engine::Secrets;
-use hookwright_pipeline::trees::{GitTrees, TreeRefs, WorkPlace};
+use hookwright_pipeline::trees::{
+    GitTrees, TreeRefs, Trees, WorkFolder, WorkFolderError, WorkPlace,
+};
 
 use super::{Machine, Project, write};
 
@@ -105,7 +107,7 @@ async fn our_files_are_written_over_what_is_in_their_place() {
         let ignored = folder.join(".gitignore");
         let _ = fs::remove_file(&ignored);
         make(&ignored);
-        WorkPlace::make_folder(&folder).expect("made");
+        WorkFolder::chosen(&folder).make().expect("made");
         assert_eq!(fs::read_to_string(&ignored).expect("there"), "*\n");
         assert!(!ignored.is_symlink() && !attributes.is_symlink());
         assert_eq!(fs::read_to_string(&precious).expect("there"), "a guard");
@@ -143,4 +145,58 @@ async fn folders_that_cannot_be_written_are_removed_with_the_work_tree() {
     }
     one.place.remove().expect("removed");
     assert!(!one.tree().exists());
+}
+
+#[tokio::test]
+async fn settings_that_an_agent_writes_into_the_store_run_nothing() {
+    let project = Project::with(&[("a", "1")]);
+    let one = started(&project).await;
+    let (store, ran) = (&one.place.store, project.path("ran"));
+    let evil = project.path("evil");
+    let program = format!("sh -c 'touch {}; exit 1'", ran.display());
+    let plant = |config: &Path| {
+        for name in ["core.alternateRefsCommand", "remote.x.vcs", "core.sshCommand", "core.pager"] {
+            project.git(
+                &project.path("home"),
+                &["config", "--file", &config.to_string_lossy(), name, &program],
+            );
+        }
+    };
+    let settings = store.join("config");
+    let before = fs::read_to_string(&settings).expect("read");
+    plant(&settings);
+    // And elsewhere, for a store that says that its settings are there.
+    project.git(&project.path("home"), &["init", "--quiet", "--bare", &evil.to_string_lossy()]);
+    plant(&evil.join("config"));
+    fs::write(store.join("commondir"), evil.as_os_str().as_encoded_bytes()).expect("written");
+    one.write("a", "2");
+    one.keep().await;
+    assert_eq!(fs::read_to_string(&settings).expect("read"), before);
+    assert!(!store.join("commondir").exists());
+    plant(&settings);
+    one.trees.publish().await.expect("published");
+    assert_eq!(fs::read_to_string(&settings).expect("read"), before);
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
+async fn a_folder_that_comes_from_the_repository_is_refused() {
+    let project = Project::with(&[("a", "1"), (".hookwright/loop.yaml", "prompt: p\n")]);
+    let (checkout, git) = (project.checkout(), project.program());
+    let folder = WorkFolder::of_checkout(&checkout);
+    folder.check_untracked(&git).await.expect("git tracks nothing there");
+    for path in [".hookwright/work/stores/a.git/config", ".hookwright/work/trees"] {
+        write(&checkout.join(path), "x");
+        project.git(&checkout, &["add", "-f", path]);
+        let refused = Err(WorkFolderError::Tracked { path: path.to_owned() });
+        assert_eq!(folder.check_untracked(&git).await, refused);
+        project.git(&checkout, &["rm", "-f", "--quiet", path]);
+    }
+    symlink("..", checkout.join(".hookwright/work")).expect("linked");
+    project.git(&checkout, &["add", "-f", ".hookwright/work"]);
+    let refused = Err(WorkFolderError::Tracked { path: ".hookwright/work".to_owned() });
+    assert_eq!(folder.check_untracked(&git).await, refused);
+    // Outside git there is nothing to track.
+    let outside = WorkFolder::of_checkout(&project.path("home"));
+    outside.check_untracked(&git).await.expect("nothing is tracked");
 }

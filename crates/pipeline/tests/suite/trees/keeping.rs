@@ -6,9 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use hookwright_pipeline::trees::{LeftOut, TreeError, Trees};
+use hookwright_pipeline::limits::TREE_BYTES_MAX;
+use hookwright_pipeline::trees::{
+    LeftOut, StoreLock, TreeError, Trees, WorkFolder, WorkPlace, clean_stores, forget_trees,
+};
 
-use super::{Machine, Project, everything, of_session, write};
+use super::{Machine, Project, everything, of_session, refs, write};
 
 /// Keeps the tree of the first machine and restores it on another one. Both must be equal.
 async fn travels<'a>(one: &Machine<'a>, name: &str) -> Machine<'a> {
@@ -390,4 +393,51 @@ async fn an_index_in_two_files_is_kept_and_left_as_it_is() {
     assert_eq!(index(), before);
     one.write("a", "changed again");
     travels(&one, "three").await;
+}
+
+#[tokio::test]
+async fn files_that_are_too_big_to_travel_are_an_error_that_names_the_biggest() {
+    let project = Project::with(&[("a", "1")]);
+    let one = started(&project).await;
+    one.write("small", "1");
+    let big = fs::File::create(one.tree().join("data.bin")).expect("created");
+    big.set_len(TREE_BYTES_MAX + 1).expect("a file with a hole");
+    let error = one.refusal().await.to_string();
+    assert!(error.contains("the biggest is `data.bin`: let git ignore"), "{error}");
+    // What git ignores does not count.
+    one.write(".gitignore", "data.bin\n");
+    one.keep().await;
+}
+
+#[tokio::test]
+async fn what_no_session_needs_goes_from_a_store_that_no_session_uses() {
+    let project = Project::with(&[("a", "1")]);
+    let folder = WorkFolder::chosen(&project.path("worker"));
+    folder.make().expect("made");
+    let (work, git) = (project.submit().await, project.program());
+    let name = "calm-fox".parse().expect("a name");
+    let place = WorkPlace::below(&folder, &work, &name, "id");
+    let lock = StoreLock::shared(&place).expect("locked");
+    let trees = project.trees(&place, &work, 7);
+    let one = Machine { project: &project, place, trees };
+    one.trees.prepare(None).await.expect("prepared");
+    one.write("big", "of an earlier turn");
+    let tree = one.keep().await;
+    let store = one.place.store.clone();
+    let has = |id: &str| {
+        let found = project.command(&store, &["cat-file", "-e", id]).output();
+        found.expect("git is there").status.success()
+    };
+    assert_eq!(clean_stores(&git, &folder).await, 0, "it is in use");
+    assert!(has(tree.as_str()));
+    forget_trees(git.clone(), &one.place, &work, &refs()).await.expect("forgotten");
+    assert_eq!(project.git(&store, &["for-each-ref", "--format=%(refname)"]), "refs/kept/last");
+    drop(lock);
+    assert_eq!(clean_stores(&git, &folder).await, 1);
+    assert!(!has(tree.as_str()));
+    assert!(has(work.commit.as_str()), "the next session fetches only what is new");
+    // A session continues with what the remote has.
+    let again = project.trees(&one.place, &work, 8);
+    again.prepare(Some(&tree)).await.expect("restored");
+    assert_eq!(fs::read_to_string(one.tree().join("big")).expect("read"), "of an earlier turn");
 }
