@@ -1,10 +1,11 @@
 //! What a session does while its database is away: it says so, waits longer than a command does,
 //! and stops waiting when it is interrupted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use hookwright_pipeline::limits::END_AFTER;
 use hookwright_pipeline::orders::{Order, Orders};
 use hookwright_store::{Patience, PostgresStore, Reachability, Store, StoreError, StoreLocation};
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,6 +14,7 @@ use crate::error::Failure;
 use crate::screen::Screen;
 use crate::state;
 use crate::store_time;
+use crate::text::count;
 
 /// How long a session that was interrupted still waits: enough to connect again, if the database
 /// is back at this moment.
@@ -23,6 +25,9 @@ const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Where lines about the store are printed; `None` is standard error.
 static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
+
+/// After how long without its store this process ends its agents, if it is a worker or belongs to one.
+static AGENTS_END_AFTER: OnceLock<Duration> = OnceLock::new();
 
 type Speaker = Box<dyn Fn(&str) + Send>;
 
@@ -39,6 +44,12 @@ impl Drop for Speaking {
     fn drop(&mut self) {
         *lock(&SPEAKER) = None;
     }
+}
+
+/// Beats of this process, or of its worker, keep its agents running. That ends earlier than the wait
+/// for the store.
+pub(crate) fn beats_every(interval: Duration) {
+    let _ = AGENTS_END_AFTER.set(interval * END_AFTER);
 }
 
 /// A session's store, and how long its calls wait if it may be away.
@@ -86,9 +97,10 @@ pub(crate) fn open_patiently<T>(
 fn tell(change: Reachability, limit: Duration, patience: &Patience) {
     say(&match change {
         Reachability::Away { since } => {
-            let (since, most) = (time_of_day(since), in_words(limit));
+            let most = AGENTS_END_AFTER.get().map_or(limit, |agents_end| limit.min(*agents_end));
+            let (since, most) = (time_of_day(since), in_words(most));
             format!(
-                "the store is unreachable since {since}; the session waits for it, at most {most}\n"
+                "the store has been unreachable since {since}; the session waits at most {most}\n"
             )
         }
         Reachability::Back { since } => {
@@ -118,9 +130,11 @@ fn time_of_day(time: SystemTime) -> String {
 }
 
 fn in_words(limit: Duration) -> String {
-    match limit.as_secs() {
-        seconds @ 0..60 => format!("{seconds} seconds"),
-        seconds => format!("{} minutes", seconds / 60),
+    let seconds = usize::try_from(limit.as_secs()).unwrap_or(usize::MAX);
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => count(seconds, "second"),
+        (minutes, 0) => count(minutes, "minute"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }
 
@@ -155,4 +169,23 @@ fn watch_interrupts(patience: Patience) {
     };
     // Without it, a second interrupt still ends the session at once.
     let _ = thread::Builder::new().name("interrupts".to_owned()).spawn(run);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_told_to_the_second() {
+        for (seconds, words) in [
+            (1, "1 second"),
+            (59, "59 seconds"),
+            (60, "1 minute"),
+            (119, "1 min 59 s"),
+            (140, "2 min 20 s"),
+            (900, "15 minutes"),
+        ] {
+            assert_eq!(in_words(Duration::from_secs(seconds)), words);
+        }
+    }
 }

@@ -13,9 +13,11 @@ use hookwright_pipeline::orders::{GivenOrder, Order, Orders, SessionMessage};
 use hookwright_process::{Leader, MARKER, kill_everything_now};
 use hookwright_store::{Fence, Store, StoreError, Workers};
 
+use crate::absence;
 use crate::error::Failure;
 use crate::host::runtime;
 use crate::screen::Screen;
+use crate::talk_thread::TalkThread;
 use crate::text::visible;
 
 /// A worker whose last beat is at most so many intervals old is not waited for: it most likely runs.
@@ -31,6 +33,8 @@ pub(crate) struct Membership {
     orders: Orders,
     /// The mark of everything that its sessions start, by which a later worker finds what is left.
     marker: Option<String>,
+    /// Prints what the orders are.
+    talk: Option<TalkThread>,
 }
 
 impl Membership {
@@ -40,7 +44,7 @@ impl Membership {
         store: &dyn Store,
         no_wait: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
-        Self::join_and_tell(store, move |message| obey_at_once(message, &no_wait))
+        Self::join_and_tell(store, move |message, talk| obey_at_once(message, &no_wait, talk))
     }
 
     /// The same for a session of the built-in agent, which has one long turn: an order to end
@@ -49,27 +53,29 @@ impl Membership {
         store: &dyn Store,
         no_wait: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
-        Self::join_and_tell(store, move |message| match message {
+        Self::join_and_tell(store, move |message, talk| match message {
             SessionMessage::Order(GivenOrder {
                 order: Order::Continue | Order::StartNoTurn,
                 ..
             }) => {}
             SessionMessage::Order(GivenOrder { order: Order::End, why }) => {
-                Screen.talk(&format!("{why}: ending the session\n"));
+                talk.talk(format!("{why}: ending the session\n"));
                 interrupt_this_process(false);
             }
             SessionMessage::Order(GivenOrder { order: Order::Kill, .. })
             | SessionMessage::Wake
-            | SessionMessage::Stop { .. } => obey_at_once(message, &no_wait),
+            | SessionMessage::Beat { .. }
+            | SessionMessage::Stop { .. } => obey_at_once(message, &no_wait, talk),
         })
     }
 
     fn join_and_tell(
         store: &dyn Store,
-        tell: impl Fn(&SessionMessage) + Send + Sync + 'static,
+        tell: impl Fn(&SessionMessage, &TalkThread) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let Some(workers) = store.workers() else {
-            return Ok(Self { joined: None, orders: Orders::default(), marker: None });
+            let (orders, marker, talk) = (Orders::default(), None, None);
+            return Ok(Self { joined: None, orders, marker, talk });
         };
         // Before anything is taken over.
         let ended = runtime()?.block_on(leftovers::end_leftovers(&*workers));
@@ -77,20 +83,23 @@ impl Membership {
         if ended > 0 {
             Screen.talk("ended what a dead session had left running on this machine\n");
         }
-        let orders = Orders::telling(tell);
+        let talk = TalkThread::start();
+        let telling = talk.clone();
+        let orders = Orders::telling(move |message| tell(message, &telling));
         let describe = |owner: LeaseOwner| serde_json::to_string(&owner).unwrap_or_default();
         let heart = Heart::start(Arc::clone(&workers), describe).map_err(|error| match error {
             HeartError::Store(error) => Failure::Store(error),
             HeartError::System(cause) => Failure::NoRuntime { cause },
         })?;
+        absence::beats_every(heart.interval());
         let marker = Some(leftovers::marker_of(heart.id()));
-        Ok(Self { joined: Some((heart, workers)), orders, marker })
+        Ok(Self { joined: Some((heart, workers)), orders, marker, talk: Some(talk) })
     }
 
     /// A process that runs one session of a worker: the worker sends the beats, and passes its orders
     /// on.
-    pub(crate) fn of_session_process(orders: Orders, marker: String) -> Self {
-        Self { joined: None, orders, marker: Some(marker) }
+    pub(crate) fn of_session_process(orders: Orders, marker: String, talk: TalkThread) -> Self {
+        Self { joined: None, orders, marker: Some(marker), talk: Some(talk) }
     }
 
     /// This environment with the mark of this worker, by which a later one finds what it leaves.
@@ -178,15 +187,17 @@ impl Drop for Membership {
                 let _ = workers.leave(id);
             }
         }
+        self.talk.iter().for_each(TalkThread::flush);
     }
 }
 
-/// What must not wait for the session's own thread.
-pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn()) {
+/// What must not wait for the session's own thread, nor for anything else: the thread that gives the
+/// orders does it.
+pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn(), talk: &TalkThread) {
     let given = match message {
         SessionMessage::Order(given) => given,
         // Whatever waits for something in the store hears it itself.
-        SessionMessage::Wake => return,
+        SessionMessage::Wake | SessionMessage::Beat { .. } => return,
         SessionMessage::Stop { times } => return interrupt_this_process(*times > 1),
     };
     if given.order == Order::Kill {
@@ -194,7 +205,7 @@ pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn()) {
         kill_everything_now();
     }
     let GivenOrder { order, why } = given;
-    Screen.talk(&match order {
+    talk.talk(match order {
         Order::Continue => format!("{why}: turns start again\n"),
         Order::StartNoTurn => format!("{why}: no new turn starts until it does\n"),
         Order::End => format!("{why}: ending the agents\n"),

@@ -43,7 +43,7 @@ use crate::session_options::SessionOptions;
 use crate::store_time::StoreTime;
 use crate::text::{count, visible};
 use crate::view::{About, LiveView};
-use crate::{absence, built_in_driver, project, state, tasks};
+use crate::{absence, built_in_driver, program_file, project, state, tasks};
 
 /// The requested run, found and checked.
 pub(crate) struct Prepared {
@@ -101,7 +101,7 @@ impl ProjectRunner {
     /// and the project.
     fn environment_of_session(&self) -> Environment {
         let environment = self.environment.with(tasks::PROJECT, self.project_folder());
-        match std::env::current_exe() {
+        match program_file::path() {
             Ok(program) => environment.with(tasks::PROGRAM, program),
             Err(_) => environment,
         }

@@ -4,23 +4,32 @@
 //! |---|---|
 //! | `session_process.rs` | a session's process, as the worker sees it |
 //! | `running_session.rs` | what happens in that process |
+//! | `ended_holders.rs` | the workers whose sessions may be queued again |
 //! | `left_sessions.rs` | sessions that the worker leaves to others |
+//! | `obstacle.rs` | why no sessions are taken for a while |
 //! | `news.rs` | what the worker prints |
 //!
 //! A process is started before its session is known, because a claim names the process that holds
 //! the lease. While a place is free, one such process waits.
 //!
 //! The worker's heart sends its beats (`pipeline/heart.rs`), and gives orders to the sessions, which
-//! are passed on to their processes. The store is asked on another thread, so that signals and ends of sessions are seen while it is
-//! unreachable. Nothing is claimed then.
+//! are passed on to their processes. So are the beats that arrive: without them, a session process
+//! ends its agents by itself.
+//!
+//! The store is asked on another thread, so that signals and ends of sessions are seen while it is
+//! unreachable. An obstacle that may pass only keeps the worker from taking sessions. Any other error
+//! ends it, once its sessions were given back.
 
+mod ended_holders;
 mod left_sessions;
 mod news;
+mod obstacle;
 mod running_session;
 mod session_process;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,15 +44,17 @@ use hookwright_pipeline::submission::{
     self, ClaimedSession, Claimer, Return, Returned, WorkerOffer,
 };
 use hookwright_process::end_run;
-use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, WorkerId, Workers};
+use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, Workers};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::ended_holders::ended_holders;
 use self::left_sessions::LeftSessions;
 use self::news::WorkerNews;
 pub(crate) use self::news::short_id;
+use self::obstacle::Obstacle;
 pub(crate) use self::running_session::run_assigned;
-use self::session_process::{EndOfProcess, SessionAssignment, SessionProcess};
+use self::session_process::{BeatTimes, EndOfProcess, SessionAssignment, SessionProcess, millis};
 use crate::carried_session::remove_left_trees;
 use crate::config_files::process_environment;
 use crate::error::Failure;
@@ -60,12 +71,6 @@ const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause between two searches for sessions of workers that have ended.
 const RECOVER_PAUSE: Duration = Duration::from_secs(10);
-
-/// A worker that gave a sign of life at most so long ago is not looked at any closer.
-const RECENTLY: Duration = Duration::from_secs(60);
-
-/// Living workers that one search looks at, for each project.
-const LIVING_LOOKED_AT_MAX: usize = 32;
 
 /// How long a session process may take to end after it was asked, before it is killed.
 const END_MAX: Duration = Duration::from_secs(40);
@@ -95,7 +100,7 @@ struct Worker {
     setup: Arc<WorkerSetup>,
     heart: Heart,
     offers: Vec<String>,
-    news: WorkerNews,
+    news: Rc<WorkerNews>,
     /// The process for the next session.
     spare: Option<SessionProcess>,
     running: BTreeMap<u64, RunningSession>,
@@ -134,27 +139,79 @@ struct RunningSession {
     is_given_back: bool,
 }
 
+/// What a look for a session has found.
+enum Claim {
+    Session,
+    /// No session of this project waits for this worker.
+    Nothing,
+    /// An obstacle, which was told.
+    Hindered,
+}
+
+/// What a call of the store does there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StoreUse {
+    Reads,
+    Writes,
+}
+
 /// Works until it is asked to end.
 pub(crate) async fn work(setup: WorkerSetup, screen: &Screen) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
     let setup = Arc::new(setup);
     let asked = tokio::sync::Notify::new();
+    let news = Rc::new(WorkerNews::new(setup.json));
     let work = async {
+        let mut joined = Worker::join(&setup, &news, screen).await?;
         loop {
-            let mut worker = Worker::join(&setup, screen).await?;
-            worker.go(&asked, screen).await?;
-            if worker.leave().await {
+            let mut worker = joined;
+            let went = worker.go(&asked, screen).await;
+            if went.is_err() {
+                worker.wind_up(screen).await;
+            }
+            let is_ending = worker.leave().await;
+            went?;
+            if is_ending {
                 return Ok(exit_code::GO_ON);
             }
+            let Some(again) = join_again(&setup, &news, &asked, screen).await? else {
+                return Ok(exit_code::GO_ON);
+            };
+            joined = again;
         }
     };
     interrupts.or_else(&|| asked.notify_one(), work).await
 }
 
+/// Joins anew, once the store lets it; `None` if it was asked to end first.
+async fn join_again(
+    setup: &Arc<WorkerSetup>,
+    news: &Rc<WorkerNews>,
+    asked: &tokio::sync::Notify,
+    screen: &Screen,
+) -> Result<Option<Worker>, Failure> {
+    loop {
+        match Worker::join(setup, news, screen).await {
+            Err(Failure::Store(error)) => match Obstacle::of(&error) {
+                Some(obstacle) => news.hindered(obstacle, &error.to_string(), screen)?,
+                None => return Err(Failure::Store(error)),
+            },
+            joined => return joined.map(Some),
+        }
+        tokio::select! {
+            () = asked.notified() => return Ok(None),
+            () = tokio::time::sleep(LOOK_PAUSE) => {}
+        }
+    }
+}
+
 impl Worker {
     /// Ends what dead workers left on this machine, and joins the workers of the store.
-    async fn join(setup: &Arc<WorkerSetup>, screen: &Screen) -> Result<Self, Failure> {
-        let news = WorkerNews::new(setup.json);
+    async fn join(
+        setup: &Arc<WorkerSetup>,
+        news: &Rc<WorkerNews>,
+        screen: &Screen,
+    ) -> Result<Self, Failure> {
         let ended = leftovers::end_leftovers(&*setup.workers).await.map_err(Failure::Store)?;
         let environment = process_environment();
         for project in &setup.projects {
@@ -171,12 +228,16 @@ impl Worker {
             HeartError::Store(error) => Failure::Store(error),
             HeartError::System(cause) => Failure::NoRuntime { cause },
         })?;
+        for obstacle in [Obstacle::StoreIsAway, Obstacle::StoreTakesNothing, Obstacle::BeatsAreLost]
+        {
+            news.relieved(obstacle, screen)?;
+        }
         news.joined(setup, &heart.id().to_string(), ended, screen)?;
         Ok(Self {
             setup: Arc::clone(setup),
             heart,
             offers: setup.offer.marks(),
-            news,
+            news: Rc::clone(news),
             spare: None,
             running: BTreeMap::new(),
             ended: VecDeque::new(),
@@ -226,6 +287,9 @@ impl Worker {
                 }
                 _ = look.tick(), if !self.is_ending => {}
             }
+            if self.heart.is_dead() {
+                self.declared_dead(screen)?;
+            }
             self.give_back_ended(screen).await?;
             if self.is_ending || self.is_dead {
                 if self.running.is_empty() {
@@ -245,9 +309,36 @@ impl Worker {
         }
     }
 
-    /// Calls the store on another thread. An unreachable one is reported once.
+    /// Ends all sessions because of an error, and gives back those that the store still takes.
+    async fn wind_up(&mut self, screen: &Screen) {
+        // The error is told; this only prints more.
+        let _ = self.give_all_back(screen);
+        let mut kill_at = Some(Instant::now() + END_MAX);
+        while !self.running.is_empty() {
+            tokio::select! {
+                Some(ended) = self.ends.join_next() => {
+                    let (number, end) = ended.expect("waiting for a process does not panic");
+                    self.session_ended(number, end).await;
+                }
+                () = until(kill_at) => {
+                    kill_at = None;
+                    self.running.values().for_each(|session| session.process.kill());
+                }
+            }
+        }
+        while !self.ended.is_empty() {
+            if self.give_back_ended(screen).await.is_err() {
+                // Other workers find this one. The next may be accepted.
+                self.ended.pop_front();
+            }
+        }
+    }
+
+    /// Calls the store on another thread. `None` if there is an obstacle, which is told once, or if
+    /// this worker was declared dead.
     async fn ask<T: Send + 'static>(
         &mut self,
+        store_use: StoreUse,
         screen: &Screen,
         call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Option<T>, Failure> {
@@ -255,24 +346,55 @@ impl Worker {
         let called = tokio::task::spawn_blocking(move || call(&*store)).await;
         match called.expect("calls of a store do not panic") {
             Ok(answer) => {
-                self.news.store_is_back(screen)?;
+                self.news.relieved(Obstacle::StoreIsAway, screen)?;
+                // A server that cannot be written still answers.
+                if store_use == StoreUse::Writes {
+                    self.news.relieved(Obstacle::StoreTakesNothing, screen)?;
+                }
                 Ok(Some(answer))
             }
-            Err(error @ (StoreError::Away { .. } | StoreError::Io { .. })) => {
-                self.news.store_is_away(&error, screen)?;
-                Ok(None)
-            }
             Err(StoreError::DeclaredDead { .. }) => {
-                if !self.is_dead {
-                    self.news.declared_dead(screen)?;
-                }
-                self.is_dead = true;
-                let sessions = self.running.values();
-                sessions.for_each(|session| session.process.kill());
+                self.declared_dead(screen)?;
                 Ok(None)
             }
-            Err(error) => Err(Failure::Store(error)),
+            Err(error) => match Obstacle::of(&error) {
+                Some(obstacle) => {
+                    self.news.hindered(obstacle, &error.to_string(), screen)?;
+                    Ok(None)
+                }
+                None => Err(Failure::Store(error)),
+            },
         }
+    }
+
+    /// Others have taken its sessions, or may do so now.
+    fn declared_dead(&mut self, screen: &Screen) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.is_dead, true) {
+            return Ok(());
+        }
+        for session in self.running.values() {
+            // A process that ends without an order seems to have been stopped by a person.
+            let why = "other machines have declared this worker dead";
+            session.process.orders().give(Order::Kill, why);
+            session.process.kill();
+        }
+        match self.is_ending {
+            true => Ok(()),
+            false => self.news.declared_dead(screen),
+        }
+    }
+
+    /// Whether the beats arrive, so that a new session would not have to end soon.
+    fn beats_arrive(&self, screen: &Screen) -> Result<bool, Failure> {
+        let given = self.heart.order();
+        if given.order == Order::Continue {
+            self.news.relieved(Obstacle::BeatsAreLost, screen)?;
+            return Ok(true);
+        }
+        if !self.news.lacks_store() {
+            self.news.hindered(Obstacle::BeatsAreLost, &given.why, screen)?;
+        }
+        Ok(false)
     }
 
     /// Claims sessions until every place is taken or no session is left.
@@ -280,10 +402,11 @@ impl Worker {
         if self.left_to_others.has_expired(Instant::now()) {
             self.seen = None;
         }
-        if self.running.len() >= self.setup.offer.at_once {
+        if !self.beats_arrive(screen)? || self.running.len() >= self.setup.offer.at_once {
             return Ok(());
         }
-        let Some(changes) = self.ask(screen, |store| store.changes()).await? else { return Ok(()) };
+        let changes = self.ask(StoreUse::Reads, screen, |store| store.changes()).await?;
+        let Some(changes) = changes else { return Ok(()) };
         if self.seen == Some(changes) {
             return Ok(());
         }
@@ -292,8 +415,9 @@ impl Worker {
             let project = self.setup.projects[self.next_project].clone();
             self.next_project = (self.next_project + 1) % self.setup.projects.len();
             match self.claim(&project, screen).await? {
-                true => without = 0,
-                false => without += 1,
+                Claim::Session => without = 0,
+                Claim::Nothing => without += 1,
+                Claim::Hindered => return Ok(()),
             }
         }
         if without == self.setup.projects.len() {
@@ -302,33 +426,34 @@ impl Worker {
         Ok(())
     }
 
-    /// Claims one session of a project; `false` if there is none.
-    async fn claim(&mut self, project: &WorkedProject, screen: &Screen) -> Result<bool, Failure> {
-        let spare = match self.spare.take().filter(SessionProcess::runs) {
-            Some(spare) => spare,
-            None => SessionProcess::start()?,
+    /// Claims one session of a project.
+    async fn claim(&mut self, project: &WorkedProject, screen: &Screen) -> Result<Claim, Failure> {
+        let spare = self.spare.take().filter(SessionProcess::runs);
+        let spare = match spare.map_or_else(SessionProcess::start, Ok) {
+            Ok(spare) => spare,
+            Err(cause) => {
+                self.news.no_process(&cause, screen)?;
+                return Ok(Claim::Hindered);
+            }
         };
+        self.news.relieved(Obstacle::NoProcess, screen)?;
         let holder = spare.holder(self.heart.id());
         let skip = self.left_to_others.names(&project.key);
         let (key, worker, offers) =
             (project.key.clone(), self.heart.id().to_string(), self.offers.clone());
         let claimed = self
-            .ask(screen, move |store| {
+            .ask(StoreUse::Writes, screen, move |store| {
                 let (holder, offers) = (&*holder, &*offers);
                 let claimer = Claimer { worker: &worker, holder, offers, skip: &skip };
                 submission::claim(store, &key, claimer)
             })
             .await?;
-        match claimed.flatten() {
-            Some(claimed) => {
-                self.start(project, claimed, spare, screen)?;
-                Ok(true)
-            }
-            None => {
-                self.spare = Some(spare);
-                Ok(false)
-            }
+        if let Some(Some(claimed)) = claimed {
+            self.start(project, claimed, spare, screen)?;
+            return Ok(Claim::Session);
         }
+        self.spare = Some(spare);
+        Ok(claimed.map_or(Claim::Hindered, |_| Claim::Nothing))
     }
 
     fn start(
@@ -347,9 +472,12 @@ impl Worker {
             token: fence.token,
             worker: self.heart.id(),
             setup: self.setup.command.clone(),
+            beats: Some(BeatTimes {
+                interval_ms: millis(self.heart.interval()),
+                last_ms: millis(self.heart.last_beat()),
+            }),
         };
         let key = RecordKey { project: project.key.clone(), name };
-        self.news.started(&key, process.pid(), screen)?;
         // A process that has ended at this moment is seen below.
         process.assign(&assignment);
         self.heart.hold(fence.clone(), process.orders());
@@ -357,21 +485,21 @@ impl Worker {
         let number = self.last_number;
         let end = process.end();
         self.ends.spawn_blocking(move || (number, end()));
-        let session = RunningSession { key, fence, process, is_given_back: false };
+        let pid = process.pid();
+        let session = RunningSession { key: key.clone(), fence, process, is_given_back: false };
         self.running.insert(number, session);
-        Ok(())
+        self.news.started(&key, pid, screen)
     }
 
     /// Asks all sessions to end, so that other workers continue them.
     fn give_all_back(&mut self, screen: &Screen) -> Result<(), Failure> {
         self.is_ending = true;
         self.spare = None;
-        self.news.ending(self.running.len(), screen)?;
         for session in self.running.values_mut() {
             session.is_given_back = true;
             session.process.orders().give(Order::End, "the worker gives the session back");
         }
-        Ok(())
+        self.news.ending(self.running.len(), screen)
     }
 
     /// Ends what is left of a session's process.
@@ -382,11 +510,13 @@ impl Worker {
         // A process that was killed leaves its agents.
         end_run(&running_session::marker(self.heart.id(), fence.token), Duration::ZERO).await;
         let was_ordered = process.orders().current().order >= Order::End;
-        let why = match (is_given_back, end.refusal()) {
-            (true, _) => Return::GivenBack,
-            (false, Some(reason)) => Return::Refused { reason },
-            (false, None) if end.was_interrupted() && !was_ordered => Return::Stopped,
-            (false, None) => Return::Lost,
+        let why = match end.refusal() {
+            _ if is_given_back => Return::GivenBack,
+            // Whatever it says: it was cut off.
+            _ if was_ordered => Return::Lost,
+            Some(reason) => Return::Refused { reason },
+            None if end.was_interrupted() => Return::Stopped,
+            None => Return::Lost,
         };
         let process = process.owner(self.heart.id());
         self.ended.push_back(EndedSession { key, fence, process, why, end });
@@ -399,7 +529,7 @@ impl Worker {
             let (key, fence, why) = (key.clone(), fence.clone(), why.clone());
             let process = process.clone();
             let returned = self
-                .ask(screen, move |store| {
+                .ask(StoreUse::Writes, screen, move |store| {
                     process_leases::release(store, &process, &fence)?;
                     let returned =
                         submission::give_back(store, &key, &fence, StoreTime.now(), why)?;
@@ -431,7 +561,7 @@ impl Worker {
         let running: Vec<RecordKey> = running.cloned().collect();
         let mut looked_at = self.looked_at.clone();
         let recovered = self
-            .ask(screen, move |store| {
+            .ask(StoreUse::Reads, screen, move |store| {
                 let mut all = Vec::new();
                 for project in &setup.projects {
                     let key = &project.key;
@@ -455,48 +585,6 @@ impl Worker {
         }
         Ok(())
     }
-}
-
-/// Workers with sessions of a project that may have ended, and this one. Of those that live, only
-/// some are looked at, behind `last`: each worker looks, and there may be thousands.
-fn ended_holders(
-    store: &dyn Store,
-    workers: &dyn Workers,
-    project: &str,
-    own: &str,
-    last: &mut String,
-) -> Result<Vec<String>, StoreError> {
-    let first = last.clone();
-    let (mut ended, mut living, mut is_behind_first) = (Vec::new(), 0, true);
-    while living < LIVING_LOOKED_AT_MAX {
-        let next = submission::holder_behind(store, project, last)?;
-        let Some(worker) = next.filter(|worker| is_behind_first || *worker <= first) else {
-            last.clear();
-            if !is_behind_first || first.is_empty() {
-                break;
-            }
-            is_behind_first = false;
-            continue;
-        };
-        last.clone_from(&worker);
-        match worker != own && lives(workers, &worker)? {
-            true => living += 1,
-            false => ended.push(worker),
-        }
-    }
-    Ok(ended)
-}
-
-/// Whether a worker has given a sign of life lately: then nothing is looked at any closer. Whether its
-/// sessions are taken is never decided by that.
-fn lives(workers: &dyn Workers, id: &str) -> Result<bool, StoreError> {
-    let Ok(id) = id.parse::<WorkerId>() else { return Ok(false) };
-    let found = workers.find(id)?.filter(|found| !found.is_dead);
-    let Some(found) = found else { return Ok(false) };
-    let process = serde_json::from_str::<LeaseOwner>(&found.description);
-    // A process of this machine that has ended is recognised at once.
-    let may_run = process.is_ok_and(|process| process.may_run());
-    Ok(may_run && found.silent_for < RECENTLY)
 }
 
 /// Waits until then; for ever if there is no such time.

@@ -2,9 +2,12 @@
 //! [`Orders`]. Between two beats the store can wake it: for an answer, a request, or an end.
 //!
 //! What to do is decided in `heart/pulse.rs`. One thread keeps the time and gives orders; another
-//! one makes the calls of the store, which may take as long as the network is down.
+//! one makes the calls of the store, which may take as long as the network is down. A process that
+//! runs a session for a worker has no heart, but a [`Watchdog`].
 
+mod contact;
 mod pulse;
+mod watchdog;
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -14,16 +17,19 @@ use std::time::Duration;
 
 use hookwright_store::{Fence, StoreError, WatchedWorker, WorkerId, Workers};
 
-use self::pulse::{Happened, Moment, Pulse, PulseStep};
+pub use self::watchdog::Watchdog;
+
+use self::contact::Moment;
+use self::pulse::{Happened, Pulse, PulseStep};
 use crate::lease::LeaseOwner;
 use crate::limits::CLOCK_LOOK;
-use crate::orders::{Order, Orders};
+use crate::orders::{GivenOrder, Order, Orders};
 
 /// This process as a worker of a store. Its beats end with this value.
 pub struct Heart {
     id: WorkerId,
     interval: Duration,
-    sessions: Arc<Mutex<Vec<(Fence, Orders)>>>,
+    sessions: Arc<Mutex<HeldSessions>>,
     messages: SyncSender<HeartMessage>,
 }
 
@@ -36,6 +42,17 @@ pub enum HeartError {
     /// There are no random numbers, or no thread can be started.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+/// The sessions of a process, and what applies to all of them. One lock, so that a session which is
+/// added hears every order.
+struct HeldSessions {
+    all: Vec<(Fence, Orders)>,
+    /// The last order that was given to all.
+    order: GivenOrder,
+    /// When the last beat that has arrived was sent.
+    last_beat: Moment,
+    is_dead: bool,
 }
 
 enum HeartMessage {
@@ -60,7 +77,13 @@ impl Heart {
         let (id, interval) = (WorkerId::random()?, workers.beat_interval()?);
         let joined = since_boot();
         workers.join(id, &describe(LeaseOwner { worker: Some(id), ..LeaseOwner::this() }))?;
-        let sessions = Arc::new(Mutex::new(Vec::new()));
+        let sessions = HeldSessions {
+            all: Vec::new(),
+            order: GivenOrder::default(),
+            last_beat: joined,
+            is_dead: false,
+        };
+        let sessions = Arc::new(Mutex::new(sessions));
         // More than are ever waiting, so that the thread with the calls does not wait.
         let (messages, received) = sync_channel(4);
         let (calls, to_call) = channel();
@@ -88,14 +111,31 @@ impl Heart {
         self.interval
     }
 
-    /// Gives orders to the session that runs under this lease.
+    /// When the last beat that has arrived was sent, since this machine's boot.
+    pub fn last_beat(&self) -> Duration {
+        lock(&self.sessions).last_beat
+    }
+
+    /// The order that applies to all sessions now.
+    pub fn order(&self) -> GivenOrder {
+        lock(&self.sessions).order.clone()
+    }
+
+    /// Whether other workers have declared this one dead.
+    pub fn is_dead(&self) -> bool {
+        lock(&self.sessions).is_dead
+    }
+
+    /// Gives orders to the session that runs under this lease, first the one that applies now.
     pub fn hold(&self, fence: Fence, orders: Orders) {
-        lock(&self.sessions).push((fence, orders));
+        let mut sessions = lock(&self.sessions);
+        orders.give(sessions.order.order, &sessions.order.why);
+        sessions.all.push((fence, orders));
     }
 
     /// The session under this lease has ended.
     pub fn let_go(&self, fence: &Fence) {
-        lock(&self.sessions).retain(|(held, _)| held != fence);
+        lock(&self.sessions).all.retain(|(held, _)| held != fence);
     }
 }
 
@@ -108,7 +148,7 @@ impl Drop for Heart {
 /// The thread that keeps the time.
 struct PulseKeeper {
     pulse: Pulse,
-    sessions: Arc<Mutex<Vec<(Fence, Orders)>>>,
+    sessions: Arc<Mutex<HeldSessions>>,
 }
 
 impl PulseKeeper {
@@ -132,47 +172,54 @@ impl PulseKeeper {
         match step {
             PulseStep::Beat => call(BeatCall::Beat(self.held())),
             PulseStep::Look => call(BeatCall::Look(self.held())),
-            PulseStep::Wake => {
-                let sessions: Vec<_> = lock(&self.sessions).clone();
-                sessions.iter().for_each(|(_, orders)| orders.wake());
+            PulseStep::Arrived(sent) => {
+                lock(&self.sessions).last_beat = sent;
+                self.orders(|_| true).iter().for_each(|orders| orders.beat_arrived(sent));
             }
+            PulseStep::Wake => self.orders(|_| true).iter().for_each(Orders::wake),
             PulseStep::Stop(stops) => {
-                let sessions: Vec<_> = lock(&self.sessions).clone();
                 for (fence, times) in stops {
-                    let asked = sessions.iter().filter(|(held, _)| *held == fence);
-                    asked.for_each(|(_, orders)| orders.stop(times));
+                    self.orders(|held| *held == fence).iter().for_each(|orders| orders.stop(times));
                 }
             }
             PulseStep::DeclareDead(worker) => call(BeatCall::DeclareDead(worker)),
             PulseStep::Lose(lost) => {
                 let why = "another process has taken over the session";
-                self.give(Order::Kill, why, |fence| lost.contains(fence));
+                for orders in self.orders(|held| lost.contains(held)) {
+                    orders.give(Order::Kill, why);
+                }
             }
             PulseStep::Die => {
-                let why = "other machines have declared this process dead";
-                self.give(Order::Kill, why, |_| true);
+                lock(&self.sessions).is_dead = true;
+                self.give_all(Order::Kill, "other machines have declared this process dead");
             }
             PulseStep::Give(order) => {
                 let why = match order {
-                    Order::Continue => "the store gets signs of life again".to_owned(),
+                    Order::Continue => "the store gets signs of life again",
                     Order::StartNoTurn | Order::End | Order::Kill => {
-                        "the store gets no sign of life from this process".to_owned()
+                        "the store gets no sign of life from this process"
                     }
                 };
-                self.give(order, &why, |_| true);
+                self.give_all(order, why);
             }
         }
     }
 
     fn held(&self) -> Vec<Fence> {
-        lock(&self.sessions).iter().map(|(fence, _)| fence.clone()).collect()
+        lock(&self.sessions).all.iter().map(|(fence, _)| fence.clone()).collect()
     }
 
-    fn give(&self, order: Order, why: &str, is_meant: impl Fn(&Fence) -> bool) {
-        let sessions: Vec<_> = lock(&self.sessions).clone();
-        for (_, orders) in sessions.iter().filter(|(fence, _)| is_meant(fence)) {
-            orders.give(order, why);
-        }
+    /// The orders of some sessions.
+    fn orders(&self, is_meant: impl Fn(&Fence) -> bool) -> Vec<Orders> {
+        let sessions = lock(&self.sessions);
+        let meant = sessions.all.iter().filter(|(fence, _)| is_meant(fence));
+        meant.map(|(_, orders)| orders.clone()).collect()
+    }
+
+    fn give_all(&self, order: Order, why: &str) {
+        let mut sessions = lock(&self.sessions);
+        sessions.order = GivenOrder { order, why: why.to_owned() };
+        sessions.all.iter().for_each(|(_, orders)| orders.give(order, why));
     }
 }
 
@@ -220,3 +267,6 @@ fn since_boot() -> Moment {
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

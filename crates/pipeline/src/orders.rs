@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -39,6 +40,11 @@ pub enum SessionMessage {
     Order(GivenOrder),
     /// There is something in the store to look for.
     Wake,
+    /// A beat of this process has arrived in the store.
+    Beat {
+        /// When it was sent, since this machine's boot.
+        sent: Duration,
+    },
     /// Someone has asked the session to end, so many times.
     Stop {
         /// More than once: it is to exit at once.
@@ -88,6 +94,11 @@ impl Orders {
     /// Asks the session to end, so many times.
     pub fn stop(&self, times: u64) {
         self.tell(&SessionMessage::Stop { times });
+    }
+
+    /// Says that the beat has arrived which was sent then, since this machine's boot.
+    pub fn beat_arrived(&self, sent: Duration) {
+        self.tell(&SessionMessage::Beat { sent });
     }
 
     /// Changes with each call of [`Self::wake`].
@@ -145,7 +156,9 @@ mod tests {
         let telling = Arc::clone(&told);
         let orders = Orders::telling(move |message| match message {
             SessionMessage::Order(given) => telling.lock().unwrap().push(given.order),
-            SessionMessage::Wake | SessionMessage::Stop { .. } => panic!("{message:?}"),
+            SessionMessage::Wake | SessionMessage::Beat { .. } | SessionMessage::Stop { .. } => {
+                panic!("{message:?}")
+            }
         });
         for order in [
             Order::StartNoTurn,

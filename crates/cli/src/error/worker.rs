@@ -20,8 +20,6 @@ pub(crate) enum WorkerFailure {
     ChangedOnWorkers { name: String },
     /// The named project is neither a folder nor the project of the working directory.
     NoCheckout { project: String },
-    /// A process for a session cannot be started.
-    NoProcess { cause: io::Error },
     /// The user's secrets cannot be read.
     Secrets { faults: Vec<Fault> },
     /// All generated names were taken at the same moment.
@@ -68,10 +66,6 @@ impl WorkerFailure {
             Self::NoCheckout { project } => (
                 format!("there is no folder `{project}`, and it is not the project here"),
                 "name the folder of a checkout: `hookwright worker --project DIR`".to_owned(),
-            ),
-            Self::NoProcess { cause } => (
-                format!("cannot start a process for a session: {}", without_number(cause)),
-                "check the limits of this user and the machine's memory".to_owned(),
             ),
             Self::Secrets { faults } => (
                 faults.first().map_or_else(

@@ -1,27 +1,31 @@
 //! What a worker prints: a line for each session that begins or ends, or one JSON value a line.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
 
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::submission::{Return, Returned};
 use hookwright_server::approvals::{iso, now_ms};
-use hookwright_store::{RecordKey, StoreError};
+use hookwright_store::RecordKey;
 use serde_json::{Value, json};
 
+use super::obstacle::Obstacle;
 use super::session_process::EndOfProcess;
 use super::{LOSSES_MAX, WorkerSetup};
-use crate::error::Failure;
+use crate::error::{Failure, without_number};
 use crate::screen::Screen;
 use crate::text::{count, local, visible};
 
 pub(super) struct WorkerNews {
     json: bool,
-    is_away: Cell<bool>,
+    /// Those that were told.
+    obstacles: RefCell<BTreeSet<Obstacle>>,
 }
 
 impl WorkerNews {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, is_away: Cell::new(false) }
+        Self { json, obstacles: RefCell::default() }
     }
 
     /// Prints a line, or the same for programs.
@@ -172,20 +176,48 @@ impl WorkerNews {
         self.say(text, json!({ "event": "declared_dead" }), screen)
     }
 
-    pub(super) fn store_is_away(&self, error: &StoreError, screen: &Screen) -> Result<(), Failure> {
-        if self.is_away.replace(true) {
+    /// No sessions are taken. Told once.
+    pub(super) fn hindered(
+        &self,
+        by: Obstacle,
+        reason: &str,
+        screen: &Screen,
+    ) -> Result<(), Failure> {
+        if !self.obstacles.borrow_mut().insert(by) {
             return Ok(());
         }
-        let reason = error.to_string();
-        let text = format!("no sessions are taken: {}", visible(&reason));
-        self.say(&text, json!({ "event": "away", "reason": reason }), screen)
+        let event = match by {
+            Obstacle::StoreIsAway | Obstacle::StoreTakesNothing | Obstacle::BeatsAreLost => "away",
+            Obstacle::NoProcess => "no_process",
+        };
+        let text = format!("no sessions are taken: {}", visible(reason));
+        self.say(&text, json!({ "event": event, "reason": reason }), screen)
     }
 
-    pub(super) fn store_is_back(&self, screen: &Screen) -> Result<(), Failure> {
-        match self.is_away.replace(false) {
-            true => self.say("the store is back", json!({ "event": "back" }), screen),
-            false => Ok(()),
+    pub(super) fn no_process(&self, cause: &io::Error, screen: &Screen) -> Result<(), Failure> {
+        let reason = format!("cannot start a process for a session: {}", without_number(cause));
+        self.hindered(Obstacle::NoProcess, &reason, screen)
+    }
+
+    /// Whether the store is known to be away, or to take nothing.
+    pub(super) fn lacks_store(&self) -> bool {
+        let obstacles = self.obstacles.borrow();
+        let of_store = [Obstacle::StoreIsAway, Obstacle::StoreTakesNothing];
+        of_store.iter().any(|obstacle| obstacles.contains(obstacle))
+    }
+
+    /// This obstacle is there no longer. Told if it was.
+    pub(super) fn relieved(&self, of: Obstacle, screen: &Screen) -> Result<(), Failure> {
+        if !self.obstacles.borrow_mut().remove(&of) {
+            return Ok(());
         }
+        let text = match of {
+            Obstacle::StoreIsAway => "the store is back",
+            Obstacle::StoreTakesNothing => "the store can be written again",
+            Obstacle::BeatsAreLost => "the store gets signs of life again",
+            Obstacle::NoProcess => "processes can be started again",
+        };
+        self.say(text, json!({ "event": "back" }), screen)
     }
 }
 

@@ -1,16 +1,17 @@
 //! The process of a session, from the inside: it continues the session as `resume` does, obeys its
-//! worker, and ends with it.
+//! worker, and ends with it. If the worker stands still, a watchdog gives the orders.
 
 use std::io::{BufRead, stdin};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hookwright_pipeline::heart::Watchdog;
 use hookwright_pipeline::leftovers;
 use hookwright_pipeline::orders::{Order, Orders};
 use hookwright_process::{end_run, kill_everything_now};
 use hookwright_store::{Fence, Patience, WorkerId};
 
-use super::session_process::{MessageLine, SessionAssignment};
+use super::session_process::{BeatTimes, MessageLine, SessionAssignment};
 use crate::carried_session::TakenWork;
 use crate::config_files::{ConfigOptions, process_environment};
 use crate::error::{Failure, SessionFailure, WorkerFailure};
@@ -21,7 +22,8 @@ use crate::resumption::{Resumption, record_of};
 use crate::runner::ProjectRunner;
 use crate::screen::Screen;
 use crate::session_options::{OutputOptions, SessionOptions};
-use crate::{absence, exit_code, state};
+use crate::talk_thread::TalkThread;
+use crate::{absence, exit_code, program_file, state};
 
 /// The mark of everything that the session with this token starts. A store uses a token once, but
 /// another store may have the same.
@@ -31,13 +33,15 @@ pub(super) fn marker(worker: WorkerId, token: u64) -> String {
 
 /// Runs the session that the worker assigns on standard input.
 pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
+    program_file::name_this_process();
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     // The worker found no session for this process, or has ended.
     let Some(assignment) = read.ok().and_then(|_| serde_json::from_str(&line).ok()) else {
         return Ok(exit_code::GO_ON);
     };
-    let SessionAssignment { project, session, root, lease, token, worker, setup } = assignment;
+    let SessionAssignment { project, session, root, lease, token, worker, setup, beats } =
+        assignment;
     let marker = marker(worker, token);
     let patience: Arc<OnceLock<Option<Patience>>> = Arc::default();
     let no_wait = {
@@ -47,8 +51,11 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
             patience.for_each(|patience| patience.set_limit(Duration::ZERO));
         }
     };
-    let orders = Orders::telling(move |message| obey_at_once(message, &no_wait));
-    obey(orders.clone(), marker.clone());
+    let talk = TalkThread::start();
+    let telling = talk.clone();
+    let orders = Orders::telling(move |message| obey_at_once(message, &no_wait, &telling));
+    let watchdog = beats.map(|beats| watchdog(beats, &orders)).transpose()?;
+    obey(orders.clone(), marker.clone(), watchdog);
     let options = ConfigOptions {
         config: Vec::new(),
         dialect: None,
@@ -62,7 +69,7 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         workers.act_as(worker);
     }
     let marker = format!("{}:{marker}", leftovers::marker_of(worker));
-    let membership = Membership::of_session_process(orders, marker);
+    let membership = Membership::of_session_process(orders, marker, talk);
     // Also of git and of what sets the work tree up.
     let environment = membership.marked(process_environment());
     place.work_for(membership);
@@ -94,14 +101,23 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
     ended
 }
 
+/// Watches a worker with these beats.
+fn watchdog(beats: BeatTimes, orders: &Orders) -> Result<Watchdog, Failure> {
+    let BeatTimes { interval_ms, last_ms } = beats;
+    let [interval, last_beat] = [interval_ms, last_ms].map(Duration::from_millis);
+    absence::beats_every(interval);
+    let started = Watchdog::start(interval, last_beat, orders.clone());
+    started.map_err(|cause| Failure::NoRuntime { cause })
+}
+
 /// Reads the worker's messages on a thread of their own: the session's thread may be busy.
-fn obey(orders: Orders, marker: String) {
+fn obey(orders: Orders, marker: String, watchdog: Option<Watchdog>) {
     let read = move || {
         for line in stdin().lock().lines() {
             let Ok(line) = line else { break };
             // A newer worker may say something that this process does not know.
             if let Ok(message) = serde_json::from_str::<MessageLine>(&line) {
-                message.pass_on(&orders);
+                message.pass_on(&orders, watchdog.as_ref());
             }
         }
         orders.give(Order::Kill, "the worker has ended");

@@ -2,21 +2,22 @@
 //! the first line is the [`SessionAssignment`], each further one is a [`MessageLine`]. If the worker ends, the pipe
 //! closes, and the process kills its agents and ends.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
+use hookwright_pipeline::heart::Watchdog;
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::orders::{GivenOrder, Order, Orders, SessionMessage};
 use hookwright_store::WorkerId;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Failure, WorkerFailure};
 use crate::exit_code;
+use crate::program_file;
 use crate::text::one_line;
 
 /// Bytes of the end of a process's messages that are kept.
@@ -45,15 +46,35 @@ pub(super) struct SessionAssignment {
     /// The command that sets a new work tree up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) setup: Option<String>,
+    /// What the process knows of the worker's beats when it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) beats: Option<BeatTimes>,
+}
+
+/// The beats of a worker, as a process on the same machine sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BeatTimes {
+    pub(super) interval_ms: u64,
+    /// When the last one that arrived was sent, since the machine's boot.
+    pub(super) last_ms: u64,
 }
 
 /// What a worker tells the process of a session, as a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MessageLine {
-    Order { order: OrderWord, why: String },
+    Order {
+        order: OrderWord,
+        why: String,
+    },
     Wake,
-    Stop { times: u64 },
+    /// The worker's beat has arrived that was sent then, since the machine's boot.
+    Beat {
+        sent_ms: u64,
+    },
+    Stop {
+        times: u64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,18 +99,23 @@ impl MessageLine {
                 Self::Order { order, why: why.clone() }
             }
             SessionMessage::Wake => Self::Wake,
+            SessionMessage::Beat { sent } => Self::Beat { sent_ms: millis(*sent) },
             SessionMessage::Stop { times } => Self::Stop { times: *times },
         }
     }
 
-    /// Passes the message on to a session.
-    pub(super) fn pass_on(&self, orders: &Orders) {
+    /// Passes the message on to a session, and to what watches the worker.
+    pub(super) fn pass_on(&self, orders: &Orders, watchdog: Option<&Watchdog>) {
         let (order, why) = match self {
             Self::Order { order: OrderWord::Continue, why } => (Order::Continue, why),
             Self::Order { order: OrderWord::StartNoTurn, why } => (Order::StartNoTurn, why),
             Self::Order { order: OrderWord::End, why } => (Order::End, why),
             Self::Order { order: OrderWord::Kill, why } => (Order::Kill, why),
             Self::Wake => return orders.wake(),
+            Self::Beat { sent_ms } => {
+                let sent = Duration::from_millis(*sent_ms);
+                return watchdog.into_iter().for_each(|watchdog| watchdog.beat_arrived(sent));
+            }
             Self::Stop { times } => return orders.stop(*times),
         };
         orders.give(order, why);
@@ -120,18 +146,15 @@ pub(super) struct EndOfProcess {
 
 impl SessionProcess {
     /// Starts a process that waits for its session.
-    pub(super) fn start() -> Result<Self, Failure> {
-        let failed = |cause| Failure::from(WorkerFailure::NoProcess { cause });
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut child = Command::new(program)
+    pub(super) fn start() -> io::Result<Self> {
+        let mut child = program_file::start_again()
             .args(["worker", "--session-process"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             // Ctrl-C in the worker's terminal is for the worker, which gives the session back.
             .process_group(0)
-            .spawn()
-            .map_err(failed)?;
+            .spawn()?;
         let process = LeaseOwner::process(child.id());
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let told = Arc::clone(&input);
@@ -203,7 +226,8 @@ impl Drop for SessionProcess {
 }
 
 /// Passes a message on. A process that stands still does not read, and its pipe may be full: then it
-/// has to end, unless the message only wakes it, which many earlier ones do as well.
+/// has to end, unless the message only wakes it, which many earlier ones do as well, or is of a beat,
+/// without which it ends by itself.
 fn tell(input: &ProcessInput, message: &SessionMessage) {
     let line = serde_json::to_string(&MessageLine::new(message)).unwrap_or_default();
     let mut input = lock(input);
@@ -211,13 +235,18 @@ fn tell(input: &ProcessInput, message: &SessionMessage) {
     let is_full = told.is_some_and(|told| {
         told.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     });
-    if is_full && *message != SessionMessage::Wake {
+    if is_full && !matches!(message, SessionMessage::Wake | SessionMessage::Beat { .. }) {
         *input = None;
     }
 }
 
 fn lock(input: &ProcessInput) -> MutexGuard<'_, Option<ChildStdin>> {
     input.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Milliseconds, rounded down.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The end of what a process says, as text, once it says no more.
@@ -274,6 +303,8 @@ impl EndOfProcess {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -287,6 +318,7 @@ mod tests {
         for _ in 0..1_000_000 {
             tell(&input, &SessionMessage::Wake);
         }
+        tell(&input, &SessionMessage::Beat { sent: Duration::from_secs(1) });
         assert!(lock(&input).is_some());
         tell(&input, &SessionMessage::Stop { times: 1 });
         assert!(lock(&input).is_none(), "its input is closed, so that it ends");

@@ -507,7 +507,7 @@ fn the_view_draws_and_says_so_while_the_database_is_away() {
     let tmux = started(&sandbox, 100, 24, RUN);
     relay.close();
     std::fs::write(sandbox.path("closed"), "").unwrap();
-    tmux.wait_for("the store is unreachable since ");
+    tmux.wait_for("the store has been unreachable since ");
     go(&sandbox, "said meanwhile");
     tmux.wait_for("│ said meanwhile");
     relay.open();

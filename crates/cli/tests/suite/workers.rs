@@ -8,6 +8,8 @@ mod carried;
 mod ended_processes;
 mod guards;
 mod listed;
+mod obstacles;
+mod standstill;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -125,6 +127,21 @@ fn a_followed_session_shows_what_happens_and_how_it_ended() {
 }
 
 #[test]
+fn a_worker_never_runs_more_sessions_at_once_than_it_was_told() {
+    // The first two wait for each other, so that two do run at once.
+    let sandbox = project(
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'cd $CHECKOUT; mkdir -p running; : > running/$HOOKWRIGHT_SESSION; ls running | wc -l >> log; while [ $(wc -l < log) -lt 2 ]; do sleep 0.05; done; sleep 0.2; ls running | wc -l >> log; rm running/$HOOKWRIGHT_SESSION'}\n",
+    );
+    let _worker = worker(&sandbox, "a", &["--at-once", "2"]);
+    let ran = sandbox.run(&["run", "loop.yaml", "--on", "workers", "--sessions", "6", "--follow"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let at_once: Vec<u32> =
+        lines(&sandbox, "log").iter().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(at_once.len(), 12);
+    assert_eq!(at_once.iter().max(), Some(&2), "{at_once:?}");
+}
+
+#[test]
 fn a_worker_takes_only_sessions_whose_label_it_has() {
     let sandbox = project(&LOOP.replace("iterations: 3", "iterations: 1"));
     submit(&sandbox, &["--session", "with", "--label", "gpu"]);
@@ -217,7 +234,9 @@ fn a_killed_worker_leaves_nothing_and_another_one_continues_its_session() {
     until("its agent has ended", || agent.is_gone());
     until("its session process has ended", || crate::interrupts::is_gone(&process));
     write(&sandbox, "go", "");
-    let _second = worker(&sandbox, "b", &[]);
+    let mut second = worker(&sandbox, "b", &["--json"]);
+    hears(&mut second, "recovered");
+    second.wait_for_words("\"session\":\"s\"");
     until("the session is complete", || is(&sandbox, "s", "completed"));
     assert_eq!(lines(&sandbox, "log"), ["1 1", "2 1", "2 2", "3 1"]);
 }

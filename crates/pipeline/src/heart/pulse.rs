@@ -6,19 +6,17 @@
 //! - Another worker is dead after [`BEATS_UNTIL_DEATH`] of our own beats that arrived while its
 //!   number stayed the same. Beats are never sent in bursts, so these take at least as many
 //!   intervals. A server that does not answer, or an observer that sleeps, counts nothing.
-//! - A worker whose own beats do not arrive has no agent left after [`KILL_AFTER`] intervals since
-//!   it sent the last one that did. Others cannot have counted that far by then.
+//! - A worker whose own beats do not arrive has no agent left before others can have counted that
+//!   far (`contact.rs`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hookwright_store::{BeatReply, Fence, WatchedWorker, WorkerId};
 
-use crate::limits::{BEATS_UNTIL_DEATH, END_AFTER, KILL_AFTER, NO_TURN_AFTER};
+use super::contact::{Contact, Moment};
+use crate::limits::BEATS_UNTIL_DEATH;
 use crate::orders::Order;
-
-/// A time, since this machine's boot. It includes the time in which the machine slept.
-pub(super) type Moment = Duration;
 
 /// What happened.
 #[derive(Debug)]
@@ -39,6 +37,8 @@ pub(super) enum Happened {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PulseStep {
     Beat,
+    /// Tell all sessions that the beat which was sent then has arrived.
+    Arrived(Moment),
     /// With the number that was seen: if it has changed since, the worker lives.
     DeclareDead(WatchedWorker),
     /// End the sessions of these leases at once.
@@ -58,13 +58,11 @@ pub(super) enum PulseStep {
 #[derive(Debug)]
 pub(super) struct Pulse {
     interval: Duration,
-    /// When the last beat that has arrived was sent.
-    arrived: Moment,
+    contact: Contact,
     /// When the next beat is sent; `None` while one is under way.
     due: Option<Moment>,
     /// The number of each watched worker, and our beats that arrived since it changed.
     watched: BTreeMap<WorkerId, (u64, u32)>,
-    order: Order,
     is_dead: bool,
     /// How often this worker was woken, as far as its sessions know.
     wakes: u64,
@@ -80,10 +78,9 @@ impl Pulse {
     pub(super) fn new(interval: Duration, joined: Moment) -> Self {
         Self {
             interval,
-            arrived: joined,
+            contact: Contact::new(interval, joined),
             due: Some(joined),
             watched: BTreeMap::new(),
-            order: Order::Continue,
             is_dead: false,
             wakes: 0,
             stops: Vec::new(),
@@ -101,8 +98,10 @@ impl Pulse {
             Happened::Nothing => {}
             Happened::Failed => self.due = Some(now + self.interval),
             Happened::Answered { sent, reply } => {
-                self.arrived = self.arrived.max(sent);
                 self.due = Some(now + self.interval);
+                if self.contact.beat_arrived(sent) && reply.is_living {
+                    steps.push(PulseStep::Arrived(sent));
+                }
                 let dead = self.count(&reply.watched);
                 steps.extend(dead.into_iter().map(PulseStep::DeclareDead));
                 steps.extend(self.learn(reply));
@@ -120,11 +119,7 @@ impl Pulse {
         if self.is_dead {
             return vec![PulseStep::Die];
         }
-        let order = self.order_at(now);
-        if order != self.order {
-            self.order = order;
-            steps.push(PulseStep::Give(order));
-        }
+        steps.extend(self.contact.changed_order(now).map(PulseStep::Give));
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             steps.push(PulseStep::Beat);
@@ -163,9 +158,8 @@ impl Pulse {
 
     /// How long nothing has to be done, unless something happens.
     pub(super) fn pause(&self, now: Moment) -> Duration {
-        let limits = [NO_TURN_AFTER, END_AFTER, KILL_AFTER];
-        let orders = limits.map(|beats| self.arrived + self.interval * beats);
-        let next = orders.into_iter().chain(self.due).filter(|moment| *moment > now).min();
+        let due = self.due.filter(|due| *due > now);
+        let next = self.contact.next_change(now).into_iter().chain(due).min();
         match self.due {
             Some(due) if due <= now => Duration::ZERO,
             _ => next.map_or(self.interval, |next| next - now),
@@ -187,17 +181,6 @@ impl Pulse {
             }
         }
         dead
-    }
-
-    fn order_at(&self, now: Moment) -> Order {
-        let silent = now.saturating_sub(self.arrived);
-        let by_time = match silent {
-            _ if silent >= self.interval * KILL_AFTER => Order::Kill,
-            _ if silent >= self.interval * END_AFTER => Order::End,
-            _ if silent >= self.interval * NO_TURN_AFTER => Order::StartNoTurn,
-            _ => Order::Continue,
-        };
-        if self.order >= Order::End { by_time.max(self.order) } else { by_time }
     }
 }
 

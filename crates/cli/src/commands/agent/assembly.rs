@@ -36,10 +36,9 @@ use crate::membership::Membership;
 use crate::model_choice::{ANSWER_TOKENS_MAX, ChosenModel, KEYS, SYSTEM};
 use crate::model_service::ModelService;
 use crate::screen::Screen;
-use crate::state;
 use crate::store_time::StoreTime;
-use crate::tasks;
 use crate::user_folders::UserFolders;
+use crate::{program_file, state, tasks};
 
 /// A session that can run.
 pub(super) struct AssembledAgent {
@@ -64,7 +63,7 @@ impl AssembledAgent {
     ) -> Result<Result<Self, u8>, Failure> {
         let given = process_environment();
         let environment = Environment::new(given.for_agents().iter().cloned()).without(KEYS);
-        let environment = match std::env::current_exe() {
+        let environment = match program_file::path() {
             Ok(program) => environment.with(tasks::PROGRAM, program),
             Err(_) => environment,
         };

@@ -28,7 +28,7 @@ use crate::exit_code;
 use crate::host::{EngineOptions, ProjectHooks, runtime};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
-use crate::state;
+use crate::{program_file, state};
 
 /// Input of the other process. Only this program reads it, so it has no version.
 #[derive(Debug, Serialize, Deserialize)]
@@ -130,14 +130,8 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
 
 /// This program again, with nothing inherited but its input.
 fn again(input: impl Into<Stdio>) -> Command {
-    // Not by its path: the file may have been replaced since this process started.
-    let program = if cfg!(target_os = "linux") {
-        PathBuf::from("/proc/self/exe")
-    } else {
-        std::env::current_exe().unwrap_or_else(|_| "hookwright".into())
-    };
-    let mut command = Command::new(program);
-    command.arg0("hookwright").args(["hook", "--detached"]);
+    let mut command = program_file::start_again();
+    command.args(["hook", "--detached"]);
     command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -13,33 +13,43 @@ use crate::shared_store::{at, empty};
 use crate::support::Sandbox;
 
 /// A project, and a network between its workers and its store.
-struct Apart {
-    sandbox: Sandbox,
-    database: String,
-    relay: Relay,
+pub(super) struct Apart {
+    pub(super) sandbox: Sandbox,
+    pub(super) database: String,
+    pub(super) relay: Relay,
 }
 
 impl Apart {
-    fn with(text: &str) -> Self {
+    pub(super) fn with(text: &str) -> Self {
+        Self::with_beat(text, "5s")
+    }
+
+    /// The same with another pause between two signs of life.
+    pub(super) fn with_beat(text: &str, beat: &str) -> Self {
         let (cluster, database) = (Cluster::shared(), empty());
         let sandbox = at(committed(text), &cluster.address(&database));
-        assert_eq!(sandbox.run(&["store", "init"]).code, 0);
+        assert_eq!(sandbox.run(&["store", "init", "--beat", beat]).code, 0);
         Self { sandbox, database, relay: Relay::to(cluster.port()) }
     }
 
     /// A worker behind the network.
     fn worker(&self) -> Started {
+        self.worker_with(&[])
+    }
+
+    /// The same with these arguments.
+    pub(super) fn worker_with(&self, more: &[&str]) -> Started {
         let home = home_of(&self.sandbox, "a");
         let settings = home.join(".config/hookwright");
         std::fs::create_dir_all(&settings).unwrap();
         let store = format!("store: {}\n", self.relay.address(&self.database));
         std::fs::write(settings.join("store.yaml"), store).unwrap();
-        let mut command = self.sandbox.command(&["worker", "--json"]);
+        let mut command = self.sandbox.command(&[&["worker", "--json"], more].concat());
         command.env("HOME", home);
         started(command)
     }
 
-    fn sql(&self, statement: &str) -> String {
+    pub(super) fn sql(&self, statement: &str) -> String {
         Cluster::shared().sql(&self.database, statement)
     }
 }

@@ -14,6 +14,8 @@ struct World {
     others: Vec<WatchedWorker>,
     /// When beats were sent.
     beats: Vec<Moment>,
+    /// When beats that arrived were sent, as sessions are told.
+    arrived: Vec<Moment>,
     given: Vec<(Moment, Order)>,
     dead: Vec<WatchedWorker>,
 }
@@ -23,7 +25,7 @@ impl World {
         let now = 1_000 * SECOND;
         let others = vec![WatchedWorker { id: id(1), number: 7 }];
         let pulse = Pulse::new(BEAT, now);
-        Self { pulse, now, others, beats: vec![], given: vec![], dead: vec![] }
+        Self { pulse, now, others, beats: vec![], arrived: vec![], given: vec![], dead: vec![] }
     }
 
     /// Advances, and returns whether a beat is to be sent.
@@ -37,6 +39,7 @@ impl World {
                 }
                 PulseStep::DeclareDead(worker) => self.dead.push(worker),
                 PulseStep::Give(order) => self.given.push((self.now, order)),
+                PulseStep::Arrived(sent) => self.arrived.push(sent),
                 PulseStep::Lose(_)
                 | PulseStep::Die
                 | PulseStep::Look
@@ -224,7 +227,7 @@ fn a_machine_that_slept_too_long_kills_before_it_beats() {
 }
 
 #[test]
-fn a_beat_that_arrives_lets_turns_start_again_but_an_end_is_final() {
+fn a_beat_that_arrives_lets_turns_start_again_also_after_an_end() {
     let mut world = World::new();
     world.beat();
     world.sent();
@@ -239,8 +242,41 @@ fn a_beat_that_arrives_lets_turns_start_again_but_an_end_is_final() {
     for _ in 0..10 {
         world.beat();
     }
-    assert_eq!(orders(&world)[2..], [Order::StartNoTurn, Order::End]);
-    assert_eq!(world.pulse.order, Order::End);
+    // Sessions that were told to end do not listen any more. Those that begin now do.
+    assert_eq!(orders(&world)[2..], [Order::StartNoTurn, Order::End, Order::Continue]);
+}
+
+#[test]
+fn every_outage_gives_all_orders() {
+    let mut world = World::new();
+    for outages in 1..=3 {
+        world.beat();
+        world.sent();
+        world.step(Happened::Failed);
+        world.pass(40 * BEAT);
+        let orders: Vec<_> = world.given.drain(..).map(|(_, order)| order).collect();
+        let expected = [Order::StartNoTurn, Order::End, Order::Kill];
+        assert_eq!(orders, expected, "outage {outages}");
+        world.answered(world.now);
+        let orders: Vec<_> = world.given.drain(..).map(|(_, order)| order).collect();
+        assert_eq!(orders, [Order::Continue], "outage {outages}");
+    }
+}
+
+#[test]
+fn sessions_are_told_when_the_beats_that_arrived_were_sent() {
+    let mut world = World::new();
+    world.sent();
+    let sent = world.now + BEAT;
+    world.pass(BEAT);
+    world.answered(sent);
+    // An answer that is late, of an earlier beat.
+    world.answered(sent - SECOND);
+    world.sent();
+    world.step(Happened::Failed);
+    world.sent();
+    world.answered(world.now);
+    assert_eq!(world.arrived, [sent, world.now]);
 }
 
 /// Whatever both clocks show: the agents of a worker that is cut off have ended before another
