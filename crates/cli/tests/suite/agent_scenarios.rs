@@ -97,6 +97,9 @@ struct Scenario {
     /// Whether the pieces of answers are kept in `stdout`.
     #[serde(default)]
     stream_events: bool,
+    /// Whether the progress of hooks is kept in `stdout`. On a busy machine every hook may take long.
+    #[serde(default)]
+    hook_progress: bool,
     /// Whether the order of lines in `hooks.jsonl` is left open.
     #[serde(default)]
     sort_hooks: bool,
@@ -229,6 +232,7 @@ fn run(folder: &Path) -> Result<(), String> {
         server: server.url(),
         agents: subagents.ids(),
         stream_events: scenario.stream_events,
+        hook_progress: scenario.hook_progress,
     };
     let recorded = fs::read_to_string(home(&sandbox).join("hooks.jsonl")).unwrap_or_default();
     let mut hooks = normal.lines(&recorded);

@@ -29,6 +29,8 @@ pub(super) struct Normal {
     pub(super) agents: Vec<String>,
     /// Whether the pieces of answers are kept.
     pub(super) stream_events: bool,
+    /// Whether the progress of hooks is kept. When it comes depends on the time, not on the agent.
+    pub(super) hook_progress: bool,
 }
 
 impl Normal {
@@ -38,6 +40,7 @@ impl Normal {
         for line in text.lines() {
             match serde_json::from_str::<Value>(line) {
                 Ok(value) if value["type"] == "stream_event" && !self.stream_events => {}
+                Ok(value) if value["subtype"] == "hook_progress" && !self.hook_progress => {}
                 Ok(mut value) if value.is_object() => {
                     durations(&mut value);
                     all.push_str(&format!("{value}\n"));
