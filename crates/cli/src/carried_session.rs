@@ -18,7 +18,7 @@ use hookwright_pipeline::trees::{
     run_setup,
 };
 use hookwright_pipeline::work_keeper::{TakeError, WorkKeeper, take_work};
-use hookwright_process::kill_everything_now;
+use hookwright_process::{faults, kill_everything_now};
 use hookwright_store::{Fence, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -116,6 +116,7 @@ impl TakenWork {
         let calls = StoreCalls::new(Arc::clone(store)).map_err(Failure::Store)?;
         let take = async {
             let (record, token) = (record.clone(), fence.token);
+            faults::point("work is taken");
             let taken = take_work(git, &calls, &record, work, token, place, secrets.clone());
             let keeper = taken.await.map_err(|error| WorkerFailure::NoWork { error })?;
             let of_project = submission.and_then(|submission| submission.setup.as_deref());
@@ -127,6 +128,7 @@ impl TakenWork {
                 let ran = run_setup(command, &folder, environment, secrets, show, &never).await;
                 ran.map_err(|error| WorkerFailure::NoSetup { error })?;
             }
+            faults::point("work taken");
             Ok::<_, Failure>(keeper)
         };
         check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;

@@ -128,8 +128,9 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// For `cargo xtask faults` only: the point at which this program kills itself, and the file for
-/// the number of points it has passed. Release builds have none of this.
+/// For `cargo xtask faults` and `cargo xtask machines` only: the point at which this program kills
+/// itself, and the file for the number of points it has passed. The session processes of a worker
+/// have variables of their own. Release builds have none of this.
 #[cfg(feature = "faults")]
 mod death_points {
     use std::fmt::Write as _;
@@ -137,7 +138,13 @@ mod death_points {
     use hookwright_process::faults;
 
     pub(super) fn begin() {
-        let point = std::env::var("HOOKWRIGHT_DIE_AT").unwrap_or_default();
+        let point = std::env::var(name("DIE_AT")).unwrap_or_default();
+        std::env::var_os("HOOKWRIGHT_DIE_MARK")
+            .into_iter()
+            .for_each(|it| faults::leave_mark(it.into()));
+        if std::env::var_os("HOOKWRIGHT_DIE_WITH_MACHINE").is_some() {
+            faults::stand_still_instead();
+        }
         match point.split_once(' ') {
             Some((time, name)) => {
                 time.parse().into_iter().for_each(|it| faults::die_at_name(name, it))
@@ -149,14 +156,24 @@ mod death_points {
     }
 
     pub(super) fn end() {
-        if let Some(file) = std::env::var_os("HOOKWRIGHT_POINTS_FILE") {
+        let passed = faults::passed();
+        // A session process that was given no session passes none.
+        let file = std::env::var_os(name("POINTS_FILE")).filter(|_| !passed.is_empty());
+        if let Some(file) = file {
             let mut text = String::new();
-            for (name, count) in faults::passed() {
+            for (name, count) in passed {
                 let _ = writeln!(text, "{count} {name}");
             }
             // A campaign notices if the file is missing.
             let _ = std::fs::write(file, text);
         }
+    }
+
+    /// The variable of this process with this ending.
+    fn name(ending: &str) -> String {
+        let is_of_session = std::env::args_os().any(|argument| argument == "--session-process");
+        let whose = if is_of_session { "HOOKWRIGHT_SESSION" } else { "HOOKWRIGHT" };
+        format!("{whose}_{ending}")
     }
 }
 

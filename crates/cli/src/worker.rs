@@ -43,7 +43,7 @@ use hookwright_pipeline::process_leases;
 use hookwright_pipeline::submission::{
     self, ClaimedSession, Claimer, Return, Returned, WorkerOffer,
 };
-use hookwright_process::end_run;
+use hookwright_process::{end_run, faults};
 use hookwright_store::{Fence, Kind, RecordKey, Store, StoreError, Workers};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -223,7 +223,9 @@ impl Worker {
             description["offer"] = serde_json::to_value(&setup.offer).unwrap_or_default();
             description.to_string()
         };
+        faults::point("worker joins");
         let heart = Heart::start(Arc::clone(&setup.workers), describe);
+        faults::point("worker joined");
         let heart = heart.map_err(|error| match error {
             HeartError::Store(error) => Failure::Store(error),
             HeartError::System(cause) => Failure::NoRuntime { cause },
@@ -258,8 +260,10 @@ impl Worker {
         let Self { setup, heart, is_ending, .. } = self;
         let id = heart.id();
         drop(heart);
+        faults::point("worker leaves");
         // If the store is unreachable, others declare it dead.
         let _ = tokio::task::spawn_blocking(move || setup.workers.leave(id)).await;
+        faults::point("worker left");
         is_ending
     }
 
@@ -441,6 +445,7 @@ impl Worker {
         let skip = self.left_to_others.names(&project.key);
         let (key, worker, offers) =
             (project.key.clone(), self.heart.id().to_string(), self.offers.clone());
+        faults::point("session is claimed");
         let claimed = self
             .ask(StoreUse::Writes, screen, move |store| {
                 let (holder, offers) = (&*holder, &*offers);
@@ -449,6 +454,7 @@ impl Worker {
             })
             .await?;
         if let Some(Some(claimed)) = claimed {
+            faults::point("session claimed");
             self.start(project, claimed, spare, screen)?;
             return Ok(Claim::Session);
         }
@@ -478,8 +484,10 @@ impl Worker {
             }),
         };
         let key = RecordKey { project: project.key.clone(), name };
+        faults::point("session is assigned");
         // A process that has ended at this moment is seen below.
         process.assign(&assignment);
+        faults::point("session assigned");
         self.heart.hold(fence.clone(), process.orders());
         self.last_number += 1;
         let number = self.last_number;
@@ -507,6 +515,7 @@ impl Worker {
         let Some(session) = self.running.remove(&number) else { return };
         let RunningSession { key, fence, process, is_given_back } = session;
         self.heart.let_go(&fence);
+        faults::point("session process ended");
         // A process that was killed leaves its agents.
         end_run(&running_session::marker(self.heart.id(), fence.token), Duration::ZERO).await;
         let was_ordered = process.orders().current().order >= Order::End;
@@ -528,6 +537,7 @@ impl Worker {
         while let Some(EndedSession { key, fence, process, why, .. }) = self.ended.front() {
             let (key, fence, why) = (key.clone(), fence.clone(), why.clone());
             let process = process.clone();
+            faults::point("session is given back");
             let returned = self
                 .ask(StoreUse::Writes, screen, move |store| {
                     process_leases::release(store, &process, &fence)?;
@@ -543,6 +553,7 @@ impl Worker {
                 }
                 return Ok(());
             };
+            faults::point("session given back");
             let Some(EndedSession { key, why, end, .. }) = self.ended.pop_front() else { break };
             if why != Return::GivenBack && returned == Returned::Queued {
                 self.left_to_others.leave(&key, Instant::now());
@@ -560,6 +571,7 @@ impl Worker {
         let running = running.chain(self.ended.iter().map(|ended| &ended.key));
         let running: Vec<RecordKey> = running.cloned().collect();
         let mut looked_at = self.looked_at.clone();
+        faults::point("sessions are recovered");
         let recovered = self
             .ask(StoreUse::Reads, screen, move |store| {
                 let mut all = Vec::new();
@@ -577,6 +589,7 @@ impl Worker {
                 Ok((all, looked_at))
             })
             .await?;
+        faults::point("sessions recovered");
         let Some((recovered, looked_at)) = recovered else { return Ok(()) };
         self.looked_at = looked_at;
         for (key, returned) in recovered {

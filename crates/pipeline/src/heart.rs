@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use hookwright_process::faults;
 use hookwright_store::{Fence, StoreError, WatchedWorker, WorkerId, Workers};
 
 pub use self::watchdog::Watchdog;
@@ -232,8 +233,12 @@ fn make_calls(
 ) {
     for call in calls {
         match call {
-            // If it was not declared dead, the next beat tells.
-            BeatCall::DeclareDead(worker) => drop(workers.declare_dead(worker)),
+            BeatCall::DeclareDead(worker) => {
+                faults::point("worker is declared dead");
+                // If it was not declared dead, the next beat tells.
+                let _ = workers.declare_dead(worker);
+                faults::point("worker declared dead");
+            }
             BeatCall::Look(held) => {
                 let reply = workers.look(id, &held).ok();
                 if answers.send(HeartMessage::Happened(Happened::Looked { reply })).is_err() {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Clock;
 use hookwright_events::{RunEvent, RunEventKind, SessionEvent, SessionStatus};
+use hookwright_process::faults;
 use hookwright_store::{
     Append, ClaimLane, ClaimLease, ClaimRequest, Commit, Durability, Expected, Fence, Held,
     JournalKey, Kind, LaneKey, Put, Queued, Record, RecordKey, Store, StoreError,
@@ -285,7 +286,9 @@ fn try_give_back(
         releases_lease: true,
         ..Commit::synced()
     };
+    faults::point("session is queued again");
     store.commit(&commit)?;
+    faults::point("session queued again");
     Ok(returned)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hookwright_pipeline::heart::Watchdog;
 use hookwright_pipeline::leftovers;
 use hookwright_pipeline::orders::{Order, Orders};
-use hookwright_process::{end_run, kill_everything_now};
+use hookwright_process::{end_run, faults, kill_everything_now};
 use hookwright_store::{Fence, Patience, WorkerId};
 
 use super::session_process::{BeatTimes, MessageLine, SessionAssignment};
@@ -97,7 +97,9 @@ pub(crate) fn run_assigned(screen: &Screen) -> Result<u8, Failure> {
         worker: Some(worker.to_string()),
     };
     let ended = resumption.run(&place, &how, screen);
+    faults::point("work tree is removed");
     work.remove();
+    faults::point("work tree removed");
     ended
 }
 

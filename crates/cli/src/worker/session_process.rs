@@ -12,6 +12,7 @@ use std::time::Duration;
 use hookwright_pipeline::heart::Watchdog;
 use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::orders::{GivenOrder, Order, Orders, SessionMessage};
+use hookwright_process::faults;
 use hookwright_store::WorkerId;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,7 @@ pub(super) struct EndOfProcess {
 impl SessionProcess {
     /// Starts a process that waits for its session.
     pub(super) fn start() -> io::Result<Self> {
+        faults::point("session process starts");
         let mut child = program_file::start_again()
             .args(["worker", "--session-process"])
             .stdin(Stdio::piped())
@@ -155,6 +157,7 @@ impl SessionProcess {
             // Ctrl-C in the worker's terminal is for the worker, which gives the session back.
             .process_group(0)
             .spawn()?;
+        faults::point("session process started");
         let process = LeaseOwner::process(child.id());
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let told = Arc::clone(&input);

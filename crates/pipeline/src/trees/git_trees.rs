@@ -232,8 +232,10 @@ impl GitTrees {
         if last.id.as_ref() == Some(tree) {
             return Ok(());
         }
+        faults::point("tree is fetched");
         self.at.make_store().await?;
         self.fetch(tree).await?;
+        faults::point("tree fetched");
         let show = self.at.store_alone(RESTORING, &["cat-file", "commit", tree.as_str()]);
         let head = HeadState::parse(&show.done().await?).ok_or_else(|| TreeError::Failed {
             doing: RESTORING,
@@ -276,6 +278,7 @@ impl GitTrees {
 
     async fn publish_now(&self) -> Result<String, TreeError> {
         let kept = self.keep_now().await?.tree;
+        faults::point("branch");
         let last = self.last.lock().await;
         let (files, head) = last.state.as_ref().ok_or_else(|| misread("write-tree"))?;
         // The agent's own commit, if it has committed everything.
@@ -321,7 +324,9 @@ impl GitTrees {
             Some(tip) => push.argument(format!("--force-with-lease={to}:{tip}")),
             None => push,
         };
-        match self.remote.push(push, commit, &to, &[]).await {
+        let pushed = self.remote.push(push, commit, &to, &[]).await;
+        faults::point("branch sent");
+        match pushed {
             Ok(()) => Ok(true),
             Err(NotPushed::NotForward) => Ok(false),
             Err(NotPushed::Because(error)) => Err(error),
