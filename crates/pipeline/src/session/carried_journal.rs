@@ -42,8 +42,9 @@ pub(super) struct OpenFirings {
 impl CarriedJournal {
     /// Writes these, with the work if one of them is an end.
     async fn write(&self, events: &[RunEvent]) -> Result<(), KeepError> {
-        let show = |note: String| self.recorder.show_note(note);
-        let kept = self.keeper.keep(&self.secrets, &self.interrupt, &show).await;
+        let (show, noted) = self.recorder.note_meanwhile();
+        let keeping = async move { self.keeper.keep(&self.secrets, &self.interrupt, &show).await };
+        let (kept, ()) = tokio::join!(keeping, noted);
         let kept = match kept {
             Ok(kept) => kept,
             Err(error) => {
@@ -103,9 +104,11 @@ impl Session {
         let Some(carried) = self.carried.as_ref().filter(|_| !self.is_child) else {
             return Ok(());
         };
-        let show = |note: String| self.recorder.show_note(note);
+        let (show, noted) = self.recorder.note_meanwhile();
         let calls = self.recorder.journal.calls();
-        let restored = carried.keeper.restore(calls, &carried.interrupt, &show).await;
+        let restoring =
+            async move { carried.keeper.restore(calls, &carried.interrupt, &show).await };
+        let (restored, ()) = tokio::join!(restoring, noted);
         if let Some(tree) = restored? {
             self.recorder.show_note(format!("restored the work tree {tree}"));
         }
@@ -127,8 +130,10 @@ impl Session {
             | SessionStatus::Paused
             | SessionStatus::Deleting => return Ok(()),
         }
-        let show = |note: String| self.recorder.show_note(note);
-        let note = match carried.keeper.publish(&carried.interrupt, &show).await {
+        let (show, noted) = self.recorder.note_meanwhile();
+        let publishing = async move { carried.keeper.publish(&carried.interrupt, &show).await };
+        let (published, ()) = tokio::join!(publishing, noted);
+        let note = match published {
             Ok(branch) => format!("pushed the branch {branch}"),
             Err(KeepError::Tree(error @ TreeError::Refused { .. })) => {
                 format!("the result is not on a branch: {error}")

@@ -71,6 +71,23 @@ impl Recorder {
         self.write(SessionEvent::Noted { note }).await
     }
 
+    /// For a call that waits: a function that takes notes, and a future that journals and shows them
+    /// until the function is dropped. The session may run on a worker, whose screen nobody sees.
+    pub(super) fn note_meanwhile(
+        &self,
+    ) -> (impl Fn(String) + Sync + use<>, impl Future<Output = ()> + '_) {
+        let (notes, mut taken) = tokio::sync::mpsc::unbounded_channel();
+        // Both are dropped together, so that no note is lost.
+        let take = move |note: String| drop(notes.send(note));
+        let journal = async move {
+            while let Some(note) = taken.recv().await {
+                // If it cannot be written, the end cannot be either.
+                let _ = self.note(note).await;
+            }
+        };
+        (take, journal)
+    }
+
     /// Shows a note without journalling it.
     pub(super) fn show_note(&self, note: String) {
         self.show(&self.event(SessionEvent::Noted { note }));
