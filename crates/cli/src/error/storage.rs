@@ -85,7 +85,7 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         StoreError::NotWritable { .. } => "check who owns the folder and whether it is read-only",
         StoreError::NoDescriptors => "raise the limit on open files (`ulimit -n`)",
         StoreError::Full { .. } if is_database() => {
-            "free disk space on the database's server, then resume: `hookwright resume`"
+            "free space on the disk of the database server, then resume: `hookwright resume`"
         }
         StoreError::Full { .. } => "free disk space, then resume: `hookwright resume`",
         StoreError::Busy { .. } => "another hookwright is using it; try again",
