@@ -56,6 +56,28 @@ impl Cluster {
         Self::kept_by(keeper, programs)
     }
 
+    /// Starts a cluster with a tablespace `small` on a disk of 32 MiB: see [`Self::fill_disk`].
+    /// `None` if this process is not root, who alone may mount one.
+    #[must_use]
+    pub fn with_small_disk() -> Option<Self> {
+        let programs = programs();
+        let keeper = Keeper::start_with_small_disk(&programs)?;
+        let cluster = Self::kept_by(keeper, programs);
+        assert!(cluster.keeper().tell("make_space"), "{}", cluster.keeper().log());
+        cluster.sql("postgres", "CREATE TABLESPACE small LOCATION '/mnt/small'");
+        Some(cluster)
+    }
+
+    /// Takes all space that is left on the small disk.
+    pub fn fill_disk(&self) {
+        assert!(self.keeper().tell("fill"), "{}", self.keeper().log());
+    }
+
+    /// Gives the space of [`Self::fill_disk`] back.
+    pub fn free_disk(&self) {
+        assert!(self.keeper().tell("free"), "{}", self.keeper().log());
+    }
+
     /// Moves the clock of a server that has its own: `+1h` is an hour more than the machine's.
     pub fn set_clock(&self, offset: &str) {
         let keeper = self.keeper();
@@ -115,6 +137,13 @@ impl Cluster {
     pub fn create_database(&self, template: &str) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        name
+    }
+
+    /// Creates a database on the small disk and returns its name.
+    pub fn create_small_database(&self) -> String {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name} TABLESPACE small"));
         name
     }
 

@@ -20,16 +20,37 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Starts it with Postgres' programs in this folder.
     pub(crate) fn start(programs: &Path) -> Self {
+        let mut command = Command::new("setsid");
+        command.arg("sh").arg("-c").arg(include_str!("keeper.sh")).arg("keeper");
+        if let Some((user, group)) = other_user() {
+            command.uid(user).gid(group);
+        }
+        Self::started(programs, command)
+    }
+
+    /// Starts it with a small disk at `/mnt`, which no other process sees. `None` if this process
+    /// is not root, who alone may do that.
+    pub(crate) fn start_with_small_disk(programs: &Path) -> Option<Self> {
+        let (user, group) = other_user()?;
+        let mount = format!("mount -t tmpfs -o size=32m,uid={user},gid={group} none /mnt");
+        let keep = format!(
+            "exec setpriv --reuid={user} --regid={group} --clear-groups sh -c \"$0\" keeper \"$@\""
+        );
+        let mut command = Command::new("setsid");
+        command.args(["unshare", "--mount", "sh", "-c", &format!("{mount} && {keep}")]);
+        command.arg(include_str!("keeper.sh"));
+        Some(Self::started(programs, command))
+    }
+
+    /// Starts this command with the folders as its last arguments.
+    fn started(programs: &Path, mut command: Command) -> Self {
         let folder = tempfile::Builder::new().prefix("hookwright-postgres-").tempdir();
         // The keeper deletes it.
         let folder = folder.expect("a temporary folder").keep();
-        let mut command = Command::new("setsid");
-        command.arg("sh").arg("-c").arg(include_str!("keeper.sh")).arg("keeper");
-        command.arg(programs).arg(&folder).current_dir("/");
         if let Some((user, group)) = other_user() {
             chown(&folder, Some(user), Some(group)).expect("root may give folders away");
-            command.uid(user).gid(group);
         }
+        command.arg(programs).arg(&folder).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("tests need `setsid`, of the package `util-linux`");
         let commands = child.stdin.take().expect("a pipe");

@@ -81,6 +81,17 @@ continue_server() {
     kill -CONT "$server"
 }
 
+# The small disk that only these processes see has no space from now on.
+fill() {
+    dd if=/dev/zero of=/mnt/filler bs=64k
+    # It ends with an error, which is what is wanted.
+    [ -s /mnt/filler ]
+}
+
+free() {
+    rm /mnt/filler
+}
+
 start_pooler() {
     [ -z "$pooler" ] || kill -9 "$pooler"
     cat >"$folder/pooler.ini" <<END
@@ -109,6 +120,9 @@ while read -r command first second; do
     crash) answer crash ;;
     pause) answer pause ;;
     continue) answer continue_server ;;
+    make_space) answer mkdir /mnt/small ;;
+    fill) answer fill ;;
+    free) answer free ;;
     pooler) answer start_pooler "$first" "$second" ;;
     esac
 done

@@ -1,5 +1,5 @@
-//! Servers that refuse: read-only, with another version of the schema, behind a pooler that
-//! restarts. Whatever happened, the session continues once the server is well.
+//! Servers that refuse: read-only, with a full disk, with another version of the schema, behind a
+//! pooler that restarts. Whatever happened, the session continues once the server is well.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,6 +16,7 @@ const RESTARTS: u64 = 5;
 pub(crate) fn unusable(task: &Task<'_>) -> Audit {
     let mut audit = Audit::default();
     restarting_pooler(task, &mut audit);
+    full_disk(task, &mut audit);
     for (fault, begin, end, expected) in [
         (
             "servers that became read-only",
@@ -33,6 +34,39 @@ pub(crate) fn unusable(task: &Task<'_>) -> Audit {
         refusing(task, fault, [begin, end], expected, &mut audit);
     }
     audit
+}
+
+/// The server's disk runs full under sessions, and has space again.
+fn full_disk(task: &Task<'_>, audit: &mut Audit) {
+    let Some(fleet) = Fleet::on_small_disk(task.program, &["a", "b"]) else {
+        audit.notes.push("skipped: a full server; only root may mount a small disk".to_owned());
+        return;
+    };
+    let running = start(&fleet, 4);
+    let has_begun = |number: usize| fleet.has_logged(&format!("start|turn|s{number}|"));
+    while !(0..running.len()).all(has_begun) {
+        sleep(Duration::from_millis(5));
+    }
+    fleet.cluster.fill_disk();
+    audit.made("servers whose disk ran full");
+    let (mut ended, mut cut_off) = (Vec::new(), Vec::new());
+    for mut session in running {
+        if session.process.wait().success() {
+            // There was room for its last entries.
+            ended.push(session);
+            continue;
+        }
+        let said = session.complaints();
+        if !said.contains("no space left") || !said.contains("the disk of the database server") {
+            audit.found(Violation::WrongAnswer, format!("the disk is full: {said}"));
+        }
+        cut_off.push(session);
+    }
+    audit.look_at_processes(&fleet);
+    audit.notes.push(format!("{} of 4 sessions were cut off by a full disk", cut_off.len()));
+    fleet.cluster.free_disk();
+    ended.extend(cut_off.iter().map(|session| fleet.resume(session.machine, &session.name)));
+    finish(&fleet, ended, audit);
 }
 
 fn restarting_pooler(task: &Task<'_>, audit: &mut Audit) {

@@ -45,13 +45,30 @@ impl Fleet {
         Self::prepared(program, names, &["store", "init", "--beat", &beat])
     }
 
+    /// The same with a database on a small disk. `None` if this process is not root.
+    pub(crate) fn on_small_disk(program: &Path, names: &[&str]) -> Option<Self> {
+        let cluster = Cluster::with_small_disk()?;
+        let database = cluster.create_small_database();
+        Some(Self::of(program, names, &["store", "init"], cluster, database))
+    }
+
     fn prepared(program: &Path, names: &[&str], prepare: &[&str]) -> Self {
+        let cluster = Cluster::start();
+        let database = cluster.create_database("template1");
+        Self::of(program, names, prepare, cluster, database)
+    }
+
+    fn of(
+        program: &Path,
+        names: &[&str],
+        prepare: &[&str],
+        cluster: Cluster,
+        database: String,
+    ) -> Self {
         let lab = Lab::new(program, FILES);
         let shared = lab.shared_folder();
         fs::write(shared.join("log"), "").expect("a file");
         fs::write(shared.join("note"), NOTE).expect("a file");
-        let cluster = Cluster::start();
-        let database = cluster.create_database("template1");
         let mut fleet = Self { cluster, machines: Vec::new(), relays: Vec::new(), lab, database };
         for name in names {
             fleet.add(name, MachineIdentity::of_host(name));
@@ -252,6 +269,69 @@ hooks:
   iteration:complete:
     - {id: check, await: true, command: '. "$SHARED/note" hook check; finish'}
     - {id: behind, await: false, command: '. "$SHARED/note" hook behind; sleep 0.05; finish'}
+"#,
+    ),
+    (
+        // Its agent and its awaited hooks leave a trace in the work tree and in the session's folder.
+        "carried.yaml",
+        r#"
+name: carried
+prompt: Work.
+termination: {type: fixed, iterations: 2}
+agent: {type: command, command: 'bash ./agent && bash ./carry turn'}
+hooks:
+  iteration:start:
+    - {id: before, await: true, command: '. "$SHARED/note" hook before; bash ./carry before; finish'}
+  iteration:complete:
+    - {id: check, await: true, command: '. "$SHARED/note" hook check; bash ./carry check; finish'}
+    - {id: behind, await: false, command: '. "$SHARED/note" hook behind; sleep 0.05; finish'}
+"#,
+    ),
+    (
+        // The same; it works until there is a file `go` for its session.
+        "carried-long.yaml",
+        r#"
+name: carried-long
+prompt: Work.
+termination: {type: fixed, iterations: 3}
+agent: {type: command, command: 'LONG=1 bash ./agent && bash ./carry turn'}
+hooks:
+  iteration:start:
+    - {id: before, await: true, command: '. "$SHARED/note" hook before; bash ./carry before; finish'}
+  iteration:complete:
+    - {id: check, await: true, command: '. "$SHARED/note" hook check; bash ./carry check; finish'}
+"#,
+    ),
+    (
+        // The same for two tasks, each of which a child session looks at.
+        "family.yaml",
+        r#"
+name: family
+prompt: Do ${TASK_CONTENT}.
+termination: {type: queue}
+agent: {type: command, command: 'bash ./agent && bash ./carry turn'}
+hooks:
+  iteration:start:
+    - {id: before, await: true, command: '. "$SHARED/note" hook before; bash ./carry before; finish'}
+  iteration:complete:
+    - {id: check, await: true, command: '. "$SHARED/note" hook check; bash ./carry check; finish'}
+    - {id: review, await: true, pipeline: child.yaml}
+"#,
+    ),
+    (
+        "child.yaml",
+        r#"
+name: child
+prompt: Look at it.
+termination: {type: fixed, iterations: 1}
+agent: {type: command, command: bash ./agent}
+"#,
+    ),
+    (
+        "carry",
+        r#"
+echo "$1 $ITERATION" >> carried
+echo "$1 $ITERATION" > ".hookwright/sessions/$SESSION/$1-$ITERATION"
 "#,
     ),
     (

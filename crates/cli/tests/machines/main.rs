@@ -7,8 +7,11 @@
 //! | `away` | the server is away for two minutes, and for ten |
 //! | `deliveries` | requests are lost, answers are swallowed, and statements arrive late |
 //! | `standstill` | a session, a machine, a network and the server are stopped, and continue |
+//! | `silence` | under workers, these stand still for longer than a silent worker is waited for |
+//! | `stopped-worker` | workers stand still, and their session processes go on |
 //! | `takeover` | machines die at numbered points of a session, which the other one continues |
-//! | `workers` | workers, their session processes and their machines die |
+//! | `workers` | workers, their session processes and their machines die at numbered points |
+//! | `remote` | the git remote refuses, or is gone, while sessions run on workers |
 //! | `fenced` | holders stand still until they have an heir, and go on |
 //! | `identities` | machines have equal names, equal ids, and wrong clocks |
 //! | `databases` | a read-only server, another schema version, a pooler that restarts |
@@ -19,7 +22,9 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to people")]
 
 mod audit;
+mod carried_work;
 mod databases;
+mod death_point;
 mod deliveries;
 #[path = "../faults/essence.rs"]
 mod essence;
@@ -27,7 +32,10 @@ mod fenced;
 mod fleet;
 mod identities;
 mod random;
+mod remote;
+mod running_worker;
 mod server;
+mod silence;
 mod standstill;
 mod takeover;
 mod workers;
@@ -40,9 +48,6 @@ use audit::{Audit, Violation};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");
 
-/// Default number of faults in the parts that repeat one.
-const KILLS: u64 = 50;
-
 /// What a part is given: the program, how many faults, and a number for pseudorandom choices.
 pub(crate) struct Task<'a> {
     pub(crate) program: &'a Path,
@@ -52,19 +57,23 @@ pub(crate) struct Task<'a> {
     pub(crate) slack: Duration,
 }
 
-/// A part's name, and what it does.
-type Part = (&'static str, fn(&Task<'_>) -> Audit);
+/// A part's name, how many faults it makes unless told otherwise, and what it does. A part without
+/// a number makes each of its faults once, whatever it is told.
+type Part = (&'static str, u64, fn(&Task<'_>) -> Audit);
 
 const PARTS: &[Part] = &[
-    ("server", server::killed),
-    ("away", server::away),
-    ("deliveries", deliveries::late_and_lost),
-    ("standstill", standstill::stopped),
-    ("takeover", takeover::machines_killed),
-    ("workers", workers::killed),
-    ("fenced", fenced::stopped_until_dead),
-    ("identities", identities::mistaken),
-    ("databases", databases::unusable),
+    ("server", 50, server::killed),
+    ("away", 0, server::away),
+    ("deliveries", 200, deliveries::late_and_lost),
+    ("standstill", 50, standstill::stopped),
+    ("silence", 50, silence::long_standstills),
+    ("stopped-worker", 20, silence::stopped_workers),
+    ("takeover", 300, takeover::machines_killed),
+    ("workers", 300, workers::killed),
+    ("remote", 12, remote::refusing_and_gone),
+    ("fenced", 50, fenced::stopped_until_dead),
+    ("identities", 0, identities::mistaken),
+    ("databases", 0, databases::unusable),
 ];
 
 fn main() -> ExitCode {
@@ -73,14 +82,13 @@ fn main() -> ExitCode {
         let at = arguments.iter().position(|argument| argument == name);
         at.and_then(|at| arguments.get(at + 1)).map(String::as_str)
     };
-    let number = |name: &str, default: u64| text(name).map_or(Some(default), |it| it.parse().ok());
     let only = text("--only");
     let parts: Vec<&Part> =
-        PARTS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
-    let (Some(kills), Some(seed), false) =
-        (number("--kills", KILLS), number("--seed", 1), parts.is_empty())
-    else {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+        PARTS.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)).collect();
+    let kills = text("--kills").map(str::parse::<u64>).transpose();
+    let seed = text("--seed").map_or(Ok(1), str::parse::<u64>);
+    let (Ok(kills), Ok(seed), false) = (kills, seed, parts.is_empty()) else {
+        let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
         let names = names.join(" | ");
         eprintln!("usage: machines [--kills N] [--seed S] [--binary PATH] [--only {names}]");
         return ExitCode::FAILURE;
@@ -88,9 +96,10 @@ fn main() -> ExitCode {
     let slack = Duration::ZERO;
     let program = PathBuf::from(text("--binary").unwrap_or(BINARY));
     let mut all = Audit::default();
-    for (name, part) in parts {
+    for (name, usual, part) in parts {
         println!("\n{name}, seed {seed}");
         let began = Instant::now();
+        let kills = kills.unwrap_or(*usual);
         let audit = part(&Task { program: &program, kills, seed, slack });
         print(&audit);
         println!("time {:.0?}", began.elapsed());
