@@ -5,12 +5,16 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use hookwright_machine_lab::{Lab, Machine, MachineIdentity, MachineProcess};
+use hookwright_pipeline::limits::BEATS_UNTIL_DEATH;
 use hookwright_postgres_server::{Cluster, Relay};
 
 use crate::interrupts::until;
 
 /// The pause between two signs of life. In real stores it is 5 s.
 const BEAT: Duration = Duration::from_millis(250);
+
+/// A shorter one, for what stands still for more beats than a worker is waited for.
+const SHORT_BEAT: Duration = Duration::from_millis(100);
 
 /// An agent that works in its second iteration until there is a file `go`, and does not end when it
 /// is asked to. Hooks at the end of a session leave a trace.
@@ -29,6 +33,10 @@ struct Fleet {
 
 impl Fleet {
     fn new(names: &[&str]) -> Self {
+        Self::with_beat(names, BEAT)
+    }
+
+    fn with_beat(names: &[&str], beat: Duration) -> Self {
         let files = [
             ("hookwright.yaml", "project: shop\n"),
             ("loop.yaml", LOOP),
@@ -39,7 +47,7 @@ impl Fleet {
         cluster.create_named("shop");
         let mut fleet = Self { lab, cluster, machines: Vec::new() };
         names.iter().for_each(|name| fleet.add(name, MachineIdentity::of_host(name)));
-        let beat = format!("{}ms", BEAT.as_millis());
+        let beat = format!("{}ms", beat.as_millis());
         let made = fleet.machine(0).hookwright(&["store", "init", "--beat", &beat]);
         assert!(made.status.success(), "{made:?}");
         fleet
@@ -80,6 +88,25 @@ impl Fleet {
     fn dead(&self) -> u64 {
         let count = "SELECT count(*) FROM hookwright.workers WHERE died IS NOT NULL";
         self.sql(count).parse().unwrap()
+    }
+
+    /// Starts a worker on each of the first two machines. Their sessions may end, and they go on.
+    fn start_workers(&self) -> [MachineProcess; 2] {
+        let workers = [0, 1].map(|number| self.machine(number).start_hookwright(&["worker"]));
+        let count = "SELECT count(*) FROM hookwright.workers";
+        until("both have joined", || self.sql(count) == "2");
+        workers
+    }
+
+    /// Both workers go on, and neither takes the other for dead.
+    fn expect_two_living_workers(&self) {
+        // More beats than would declare a worker dead, of each.
+        let fewest = "SELECT min(number) FROM hookwright.workers";
+        let before: u64 = self.sql(fewest).parse().unwrap();
+        let enough = before + u64::from(BEATS_UNTIL_DEATH) + 4;
+        until("beats arrive", || self.sql(fewest).parse::<u64>().unwrap() >= enough);
+        assert_eq!(self.dead(), 0);
+        assert_eq!(self.sql("SELECT count(*) FROM hookwright.workers"), "2", "the same ones");
     }
 
     /// The sum of the numbers of all workers, which each beat raises.
@@ -237,6 +264,17 @@ fn a_server_that_stands_still_kills_no_worker() {
     drop((first, second));
 }
 
+/// For longer than a silent worker is waited for: a lease that expires by any clock would be gone.
+#[test]
+fn however_long_a_server_stands_still_no_worker_dies() {
+    let fleet = Fleet::with_beat(&["a", "b"], SHORT_BEAT);
+    let _workers = fleet.start_workers();
+    fleet.cluster.pause();
+    std::thread::sleep(SHORT_BEAT * (BEATS_UNTIL_DEATH + 12));
+    fleet.cluster.resume();
+    fleet.expect_two_living_workers();
+}
+
 #[test]
 fn a_watcher_that_stood_still_declares_no_living_worker_dead() {
     let fleet = Fleet::new(&["a", "b"]);
@@ -264,6 +302,17 @@ fn beats_that_are_swallowed_for_a_while_kill_no_worker() {
     assert_eq!(fleet.dead(), 0);
     assert!(agent_runs(fleet.machine(0)));
     drop((first, second));
+}
+
+/// Nobody's beats arrive, for longer than a silent worker is waited for.
+#[test]
+fn however_long_the_beats_of_all_are_swallowed_no_worker_dies() {
+    let fleet = Fleet::with_beat(&["a", "b"], SHORT_BEAT);
+    let _workers = fleet.start_workers();
+    fleet.machines.iter().for_each(|(_, relay)| relay.stop());
+    std::thread::sleep(SHORT_BEAT * (BEATS_UNTIL_DEATH + 12));
+    fleet.machines.iter().for_each(|(_, relay)| relay.release());
+    fleet.expect_two_living_workers();
 }
 
 /// A copy of the machine, with its name and ids, and one with its name only.
