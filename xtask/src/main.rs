@@ -26,10 +26,12 @@ commands:
                 queue-of-tasks, queue-at-once, ends, orphans, agent (the built-in agent, continued),
                 agent-in-pipeline (a loop with it, resumed)
   machines [--kills N] [--seed S] [--only PART]
-                several machines share a store while servers, machines, networks and processes are
-                killed, stopped and lied to; counts what must not be (50 faults a part unless told
-                otherwise). PART: server, away (takes 12 minutes), deliveries, standstill, takeover,
-                workers, fenced, identities, databases
+                several machines share a store while servers, machines, networks, git remotes and
+                processes are killed, stopped and lied to; counts what must not be. PART, with its
+                number of faults unless told otherwise: server (50), away (takes 12 minutes),
+                deliveries (200), standstill (50), silence (50), stopped-worker (20), takeover (300),
+                workers (300), remote (12), fenced (50), identities, databases (as root also with a
+                full disk)
   peers [--version V]
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;

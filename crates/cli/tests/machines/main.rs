@@ -14,7 +14,7 @@
 //! | `remote` | the git remote refuses, or is gone, while sessions run on workers |
 //! | `fenced` | holders stand still until they have an heir, and go on |
 //! | `identities` | machines have equal names, equal ids, and wrong clocks |
-//! | `databases` | a read-only server, another schema version, a pooler that restarts |
+//! | `databases` | a read-only or full server, another schema version, a pooler that restarts |
 //!
 //! ```text
 //! cargo test -p hookwright --features faults --test machines -- --kills 50 --seed 1 --only server
