@@ -315,6 +315,17 @@ fn however_long_the_beats_of_all_are_swallowed_no_worker_dies() {
     fleet.expect_two_living_workers();
 }
 
+/// It has no session that would tell it.
+#[test]
+fn a_worker_without_sessions_that_was_declared_dead_joins_again() {
+    let fleet = Fleet::new(&["a"]);
+    let _worker = fleet.machine(0).start_hookwright(&["worker"]);
+    let living = "SELECT count(*) FROM hookwright.workers WHERE died IS NULL";
+    until("it has joined", || fleet.sql(living) == "1");
+    fleet.sql("UPDATE hookwright.workers SET died = now()");
+    until("it has joined again", || fleet.sql(living) == "1");
+}
+
 /// A copy of the machine, with its name and ids, and one with its name only.
 #[test]
 fn neither_equal_names_nor_copies_of_a_machine_hide_that_it_lives_or_died() {

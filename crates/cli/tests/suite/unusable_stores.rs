@@ -156,7 +156,7 @@ fn a_full_disk_of_the_server_is_not_taken_for_one_of_this_machine() {
     );
     let ran = sandbox.run(&["task", "add", "fix it"]);
     let heading = "no space left for the store `postgres://…`: could not extend file\n";
-    refuses(&ran, heading, "free disk space on the database's server");
+    refuses(&ran, heading, "free space on the disk of the database server");
 }
 
 #[test]
