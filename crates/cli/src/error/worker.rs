@@ -1,13 +1,11 @@
 //! What a person can do about workers, and sessions that are submitted to them.
 
-use std::io;
-
 use hookwright_config::Fault;
 use hookwright_pipeline::trees::{CarryError, SetupError, TreeError, WorkFolderError};
 use hookwright_pipeline::work_keeper::{KeepError, TakeError};
 
 use super::session::of_work;
-use super::{Failure, Message, advice, without_number};
+use super::{Failure, Message, advice};
 
 /// Why a session cannot be submitted, or a worker cannot work.
 #[derive(Debug)]

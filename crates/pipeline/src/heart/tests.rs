@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hookwright_store::{BeatReply, StoredWorker};
+use hookwright_store::{BeatReply, StoredWorker, WorkerLease};
 
 use super::*;
 
@@ -80,7 +80,7 @@ impl Workers for FlakyWorkers {
         Ok(Vec::new())
     }
 
-    fn leases(&self, _id: WorkerId) -> Result<Vec<String>, StoreError> {
+    fn leases(&self, _id: WorkerId) -> Result<Vec<WorkerLease>, StoreError> {
         Ok(Vec::new())
     }
 }

@@ -25,12 +25,15 @@ fn is_refused(sandbox: &Sandbox, worker: &mut Started, reason: &str) {
     assert!(!is_there(sandbox, "log"));
 }
 
+/// Leaves at a path what cannot be read as a hook file.
+type Spoil<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn a_machine_runs_no_session_while_a_guard_of_its_user_cannot_be_read() {
     let not_text = |path: &Path| fs::write(path, b"hooks: {} # \xff\xfe").unwrap();
     let dangling = |path: &Path| symlink("/nowhere/hooks.yaml", path).unwrap();
     let too_big = |path: &Path| fs::write(path, vec![b'#'; 64 * 1024 * 1024]).unwrap();
-    let cases: [(&dyn Fn(&Path), &str); 3] = [
+    let cases: [(Spoil<'_>, &str); 3] = [
         (&not_text, "\"reason\":\"the file is not UTF-8"),
         (&dangling, "\"reason\":\"the file cannot be read"),
         (&too_big, "\"reason\":\"the file has 67108864 bytes"),
