@@ -33,6 +33,7 @@ impl Obstacle {
             | StoreError::NoDescriptors
             | StoreError::Denied { .. }
             | StoreError::Untrusted { .. }
+            | StoreError::NotEncrypted
             | StoreError::NotPostgres
             | StoreError::ServerTooOld { .. }
             | StoreError::NoSchema
