@@ -148,5 +148,5 @@ pub(super) fn of_agents_store(error: &StoreError) -> Message {
     let help = format!(
         "{first}, then run the agent again; `--continue` goes on with a session that had begun"
     );
-    Message { help: help.into(), ..of_store(error) }
+    Message { help, ..of_store(error) }
 }
