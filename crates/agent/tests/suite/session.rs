@@ -583,6 +583,31 @@ async fn a_cancelled_session_ends_its_tools_and_fires_the_end() {
 }
 
 #[tokio::test]
+async fn an_interrupt_ends_a_hook_behind_a_tool_and_starts_none_for_the_other_calls() {
+    let running = Arc::new(Notify::new());
+    let told = Arc::clone(&running);
+    let hangs = Hook::on("tool:post_execute", move |_| {
+        told.notify_one();
+        std::future::pending()
+    });
+    let session = Session::new(calls(&["one", "two"]), vec![hangs]);
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let canceller = tokio::spawn(async move {
+        running.notified().await;
+        token.cancel();
+    });
+    let ran = session.run_until(cancel).await;
+    canceller.await.expect("ended");
+    assert_eq!(ran.end.status, AgentStatus::Interrupted);
+    let fired = ran.events().into_iter().filter(|event| *event == "tool:post_execute");
+    assert_eq!(fired.count(), 1);
+    let results: Vec<_> = ran.results().into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!(results, ["ran one", "ran two"]);
+    ran.assert_valid();
+}
+
+#[tokio::test]
 async fn an_answer_that_fails_is_tried_again_and_hooks_see_every_attempt() {
     tokio::time::pause();
     let turns = json!({ "turns": [
