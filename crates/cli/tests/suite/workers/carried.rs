@@ -14,8 +14,15 @@ use crate::support::Sandbox;
 
 /// A project whose agent writes into its work tree and waits in its second turn.
 pub(super) fn project_with_work() -> Sandbox {
-    let agent = "echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e \
-                 $CHECKOUT/go ]; then echo $$ > $CHECKOUT/pid; exec sleep 1000; fi";
+    project_that_waits("exec sleep 1000")
+}
+
+/// The same with what the agent does in its second turn while there is no file `go`.
+fn project_that_waits(wait: &str) -> Sandbox {
+    let agent = format!(
+        "echo $ITERATION $HOOKWRIGHT_ATTEMPT >> log; if [ $ITERATION = 2 ] && [ ! -e \
+         $CHECKOUT/go ]; then echo $$ > $CHECKOUT/pid; {wait}; fi"
+    );
     let text = format!(
         "prompt: p\ntermination: {{type: fixed, iterations: 3}}\nagent: {{command: '{agent}'}}\n"
     );
@@ -89,6 +96,23 @@ fn a_git_remote_that_is_away_when_a_worker_begins_a_session_is_waited_for() {
     std::fs::rename(&away, remote(&sandbox)).unwrap();
     until("the session is complete", || is(&sandbox, "s", "completed"));
     assert_eq!(session(&sandbox, "s")["submission"]["losses"], 0);
+}
+
+#[test]
+fn a_session_that_waits_for_its_git_remote_says_so_in_its_journal() {
+    let sandbox = project_that_waits("while [ ! -e $CHECKOUT/go ]; do sleep 0.05; done");
+    let agent = Left::by(&sandbox, "pid");
+    let _worker = worker(&sandbox, "a", &[]);
+    submit(&sandbox, &["--session", "s"]);
+    until("the agent works", || agent.has_run());
+    let away = remote(&sandbox).with_extension("away");
+    std::fs::rename(remote(&sandbox), &away).unwrap();
+    write(&sandbox, "go", "");
+    let has_said = |words: &str| sandbox.run(&["sessions", "log", "s"]).stdout.contains(words);
+    until("the session waits", || has_said("is unreachable"));
+    std::fs::rename(&away, remote(&sandbox)).unwrap();
+    until("the session is complete", || is(&sandbox, "s", "completed"));
+    assert!(has_said("the git remote is reachable again"));
 }
 
 #[test]
