@@ -27,7 +27,7 @@ commands:
                 agent-in-pipeline (a loop with it, resumed)
   machines [--kills N] [--seed S] [--only PART]
                 several machines share a store while servers, machines, networks, git remotes and
-                processes are killed, stopped and lied to; counts what must not be. PART, with its
+                processes are killed, stopped or given false data; counts what must not be. PART, with its
                 number of faults unless told otherwise: server (50), away (takes 12 minutes),
                 deliveries (200), standstill (50), silence (50), stopped-worker (20), takeover (300),
                 workers (300), remote (12), fenced (50), identities, databases (as root also with a

@@ -69,7 +69,7 @@ impl SubmittedWork {
         if carriable.uncommitted > 0 {
             let files = count(carriable.uncommitted, "file");
             screen.talk(&format!(
-                "note: {files} with uncommitted changes: workers get the last commit, without them\n"
+                "note: {files} with uncommitted changes: workers get only the last commit\n"
             ));
         }
         Ok(Self { git, root: root.to_owned(), carriable })

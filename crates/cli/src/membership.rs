@@ -81,7 +81,7 @@ impl Membership {
         let ended = runtime()?.block_on(leftovers::end_leftovers(&*workers));
         let ended = ended.map_err(Failure::Store)?;
         if ended > 0 {
-            Screen.talk("ended what a dead session had left running on this machine\n");
+            Screen.talk("ended processes that a killed session had left running on this machine\n");
         }
         let talk = TalkThread::start();
         let telling = talk.clone();
@@ -207,7 +207,7 @@ pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn(), talk: 
     let GivenOrder { order, why } = given;
     talk.talk(match order {
         Order::Continue => format!("{why}: turns start again\n"),
-        Order::StartNoTurn => format!("{why}: no new turn starts until it does\n"),
+        Order::StartNoTurn => format!("{why}: no new turn starts until the store answers\n"),
         Order::End => format!("{why}: ending the agents\n"),
         Order::Kill => format!("{why}: the agents were killed\n"),
     });

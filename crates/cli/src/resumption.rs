@@ -65,7 +65,7 @@ impl Resumption {
         let kept = kept.ok_or_else(|| SessionFailure::NothingKept { name: record.name.clone() })?;
         let prepared = match (reload, &worker) {
             (true, _) => place.prepare(kept.asked)?,
-            // The guards of this machine's user stay in force, whoever submitted the session.
+            // The guards of this machine's user stay in force, whatever was submitted.
             (false, Some(_)) => {
                 let (sources, faults) = place.with_hooks_of_user(kept);
                 place.plan(sources, faults)

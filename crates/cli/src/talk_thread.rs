@@ -1,7 +1,7 @@
 //! [`TalkThread`]: prints messages without waiting for their reader.
 //!
-//! A terminal that was stopped with Ctrl-S, or a pager, lets whoever prints wait for ever. The thread
-//! that kills the agents of a worker without a store must not wait.
+//! A terminal that was stopped with Ctrl-S, or a pager, makes a thread that prints wait for ever.
+//! The thread that kills the agents of a worker without a store must not wait.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;

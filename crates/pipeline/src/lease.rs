@@ -152,7 +152,7 @@ impl LeaseOwner {
     }
 }
 
-/// The inode by which the system names the namespace of this process' id.
+/// The inode of this process's PID namespace.
 fn pid_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino())

@@ -7,7 +7,7 @@ use hookwright_store::{StoreError, WorkerId, Workers};
 
 use crate::lease::LeaseOwner;
 
-/// The marker that everything carries which sessions of a worker start.
+/// The marker of every process that a worker's sessions start.
 pub fn marker_of(worker: WorkerId) -> String {
     format!("worker-{worker}")
 }

@@ -260,7 +260,7 @@ pub const TRACE_ENTRIES_MAX: usize = 10_000;
 /// Characters of the agent's id of its session that a trace shows.
 pub const TRACE_SESSION_CHARS_MAX: usize = 128;
 
-/// How long one call of git may take that keeps or restores a work tree: enough to read and write
+/// How long a call of git that saves or restores a work tree may take: enough to read and write
 /// some gigabytes. After a file system that hangs the session ends.
 pub const TREE_KEEP_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
@@ -286,7 +286,7 @@ pub const TREE_SLOW: Duration = Duration::from_secs(30);
 /// hook has changed takes seconds.
 pub const TREE_INTERRUPT_GRACE: Duration = Duration::from_secs(30);
 
-/// How long the command may take that recreates ignored files: it may build everything.
+/// How long the set-up command may take: it may build everything.
 pub const TREE_SETUP_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Bytes of one list of files or objects from git: [`TREE_FILES_MAX`] of ordinary length.

@@ -140,7 +140,7 @@ impl SessionFiles {
             let Some(record) = store.get(Kind::SessionFile, &key)? else { continue };
             let path = key.name.get(self.session_id.len() + 1..).unwrap_or_default();
             let content = serde_json::from_str(&record.value).ok().and_then(StoredFile::content);
-            // Whoever may write to the store must not reach other files with it.
+            // Those who can write to the store must not reach other files with it.
             let Some(content) = content.filter(|_| is_below(path)) else { continue };
             self.folder.write_file(path, &content)?;
             restored.insert(path.to_owned());

@@ -74,7 +74,7 @@ pub struct ClaimedSession {
     pub fence: Fence,
 }
 
-/// Why a worker has a session no longer.
+/// Why a worker no longer has a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Return {
     /// The worker gives it back.
@@ -339,7 +339,7 @@ fn returned(
                 format!("{LOSSES_MAX} workers in a row could not run it; on {host}: {reason}")
             }
             Return::GivenBack | Return::Lost | Return::Stopped => format!(
-                "{LOSSES_MAX} workers in a row were lost while they ran it, before a turn ended"
+                "{LOSSES_MAX} workers in a row were lost while they ran it, before an iteration ended"
             ),
         };
         let ended =

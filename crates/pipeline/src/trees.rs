@@ -219,13 +219,16 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NestedRepository { path } => {
-                write!(out, "`{path}` is a repository of its own, which is not carried")
+                write!(out, "`{path}` is a nested repository, which is not saved")
             }
             Self::Submodule { path } => {
-                write!(out, "the submodule `{path}` has moved; its own commits are not carried")
+                write!(
+                    out,
+                    "the submodule `{path}` is at another commit; its own commits are not saved"
+                )
             }
             Self::Branches { count } => {
-                write!(out, "there are too many branches: {count} of them are not carried")
+                write!(out, "too many branches: {count} not saved")
             }
         }
     }

@@ -60,7 +60,7 @@ pub enum KeepError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// The files of the session's folder cannot be read or written.
-    #[error("the session's files cannot be kept: {cause}")]
+    #[error("cannot save the session's files: {cause}")]
     Files {
         /// The cause.
         cause: String,
@@ -121,7 +121,7 @@ impl WorkKeeper {
         }
         if let Some(count) = files.left_out.filter(|count| *count > 0) {
             notes.push(format!(
-                "{count} entries of the session's folder are not stored: links, secrets, or too big"
+                "not stored from the session's folder: {count} (links, secrets or too big)"
             ));
         }
         let tree = tree.filter(|tree| stored.as_ref() != Some(tree));
@@ -314,7 +314,7 @@ async fn told_if_slow<T>(
     match tokio::time::timeout(TREE_SLOW, &mut call).await {
         Ok(done) => done,
         Err(_) => {
-            show("still waiting for git to keep or restore the work tree".to_owned());
+            show("still waiting for git to save or restore the work tree".to_owned());
             call.await
         }
     }
@@ -395,6 +395,6 @@ mod tests {
         let (kept, notes) = keep(1_000_000, &interrupt).await;
         assert!(matches!(kept, Err(KeepError::Interrupted(_))), "{kept:?}");
         assert_eq!(began.elapsed(), TREE_SLOW * 2 + TREE_INTERRUPT_GRACE);
-        assert_eq!(notes, ["still waiting for git to keep or restore the work tree"]);
+        assert_eq!(notes, ["still waiting for git to save or restore the work tree"]);
     }
 }

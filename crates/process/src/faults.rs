@@ -40,7 +40,7 @@ mod counted {
         die_at: Option<u64>,
         die_at_name: Option<(String, u64)>,
         interrupt_at: Option<u64>,
-        /// Created before the death. Whoever finds it lives on.
+        /// Created before the death. A process that finds it lives on.
         mark: Option<PathBuf>,
         stands_still: bool,
     }

@@ -29,9 +29,9 @@ use crate::{project, state};
 ///
 /// Takes sessions of `hookwright run --on workers`, the oldest first, and runs each in a process of
 /// its own. A session is taken only if this machine has what it needs: labels, agents, secrets, and
-/// the folder. If the worker is asked to end (Ctrl-C), its sessions go back, and other workers
-/// continue them; a second Ctrl-C ends it at once. If it is killed, so are its agents, and other
-/// workers continue its sessions. Whoever may submit sessions of a project runs code here: see
+/// the folder. On Ctrl-C, the worker returns its sessions to the queue, and other workers continue
+/// them; a second Ctrl-C ends it at once. If it is killed, so are its agents, and other workers
+/// continue its sessions. Anyone who can submit sessions of a project can run code here: see
 /// docs/security.md. Needs a Postgres store.
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArguments {

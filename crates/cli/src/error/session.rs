@@ -322,10 +322,8 @@ pub(super) fn of_work(error: &KeepError) -> &'static str {
         TreeError::TookTooLong { .. } => {
             "check the disk, and whether git should ignore big folders"
         }
-        TreeError::Unreachable { .. } => {
-            "the session is cut off and can be resumed: check the remote"
-        }
-        TreeError::Refused { .. } => "check the rules and rights of the git remote",
+        TreeError::Unreachable { .. } => "check the git remote, then resume the session",
+        TreeError::Refused { .. } => "check the rules and permissions of the git remote",
         TreeError::HoldsSecret { .. } => "remove the secret from the work tree and its commits",
         TreeError::MissingCommit { .. } | TreeError::Missing { .. } => {
             "its refs were deleted: submit it again with `hookwright run FILE --on workers`"

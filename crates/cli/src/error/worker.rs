@@ -62,7 +62,7 @@ impl WorkerFailure {
                 ),
             ),
             Self::NoCheckout { project } => (
-                format!("there is no folder `{project}`, and it is not the project here"),
+                format!("`{project}` is neither a folder nor the name of the project in the working directory"),
                 "name the folder of a checkout: `hookwright worker --project DIR`".to_owned(),
             ),
             Self::Secrets { faults } => (

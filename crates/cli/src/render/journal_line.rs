@@ -228,7 +228,7 @@ fn what(kind: &RunEventKind) -> String {
             format!("session ended: {status}, {}", one_line(reason, NOTE_MAX))
         }
         RunEventKind::Session(SessionEvent::TreeKept { tree }) => {
-            format!("the work tree was kept as {}", said(tree))
+            format!("saved the work tree as {}", said(tree))
         }
         RunEventKind::Session(SessionEvent::Noted { note }) => {
             format!("note: {}", one_line(note, NOTE_MAX))

@@ -92,7 +92,7 @@ impl WorkerNews {
         if trees == 0 {
             return Ok(());
         }
-        let text = format!("removed {} that killed sessions have left", count(trees, "work tree"));
+        let text = format!("removed {} left by killed sessions", count(trees, "work tree"));
         self.say(&text, json!({ "event": "removed_trees", "trees": trees }), screen)
     }
 
@@ -121,7 +121,7 @@ impl WorkerNews {
             }
             (Returned::Queued, Return::Lost | Return::Stopped) => {
                 let how = end.in_words();
-                let text = format!("its process ended ({how}); it waits for a worker again");
+                let text = format!("its process ended ({how}); the session is queued again");
                 self.of_session(key, "lost", &text, json!({ "reason": how }), screen)
             }
             (Returned::Queued, Return::Refused { reason }) => {
@@ -155,7 +155,7 @@ impl WorkerNews {
     ) -> Result<(), Failure> {
         match returned {
             Returned::Queued => {
-                let text = "its worker has ended; it waits for a worker again";
+                let text = "its worker has ended; the session is queued again";
                 self.of_session(key, "recovered", text, json!({}), screen)
             }
             Returned::Paused { reason } => self.paused(key, reason, screen),
@@ -172,7 +172,7 @@ impl WorkerNews {
     }
 
     pub(super) fn declared_dead(&self, screen: &Screen) -> Result<(), Failure> {
-        let text = "other machines have declared this worker dead; it joins anew";
+        let text = "other machines have declared this worker dead; joining again";
         self.say(text, json!({ "event": "declared_dead" }), screen)
     }
 

@@ -287,7 +287,7 @@ fn a_session_that_takes_three_workers_down_is_paused_until_a_person_resumes_it()
     until("the session is paused", || is(&sandbox, "s", "paused"));
     assert_eq!(lines(&sandbox, "log"), ["turn", "turn", "turn"]);
     let status = sandbox.run(&["status"]);
-    let reason = "3 workers in a row were lost while they ran it, before a turn ended";
+    let reason = "3 workers in a row were lost while they ran it, before an iteration ended";
     assert!(status.stdout.contains(reason), "{status:?}");
     write(&sandbox, "go", "");
     let resumed = sandbox.run(&["resume", "s"]);

@@ -56,7 +56,7 @@ hookwright_events::words! {
     /// What became of an issue.
     #[derive(PartialOrd, Ord)]
     pub enum IssueState {
-        /// Nobody works on it.
+        /// No session works on it.
         Open = "open",
         /// A session works on it.
         Active = "active",

@@ -79,7 +79,7 @@ impl CarriedJournal {
     /// Ends the journal: what ended since cannot count.
     async fn give_up(&self, error: &KeepError) {
         // If this cannot be written either, the journal has failed by itself.
-        let _ = self.recorder.note(format!("the work cannot be kept: {error}")).await;
+        let _ = self.recorder.note(format!("cannot save the work: {error}")).await;
         self.recorder.journal.give_up(error.to_string());
     }
 }

@@ -23,7 +23,9 @@ impl Session {
         match self.folder.read_child_output()? {
             ChildOutput::Read(_) => return Ok(()),
             ChildOutput::Missing => {}
-            ChildOutput::Broken(why) => self.recorder.note(format!("{why}; written anew")).await?,
+            ChildOutput::Broken(why) => {
+                self.recorder.note(format!("{why}; it was written again")).await?
+            }
         }
         let mut outputs = Vec::new();
         for index in 0..self.plan.stages.len() {

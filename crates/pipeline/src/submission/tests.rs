@@ -138,7 +138,8 @@ fn three_workers_in_a_row_without_an_iteration_pause_the_session() {
     assert_eq!(lose(&store, "c", 1), Returned::Queued);
     assert_eq!(lose(&store, "d", 0), Returned::Queued);
     assert_eq!(lose(&store, "e", 0), Returned::Queued);
-    let reason = "3 workers in a row were lost while they ran it, before a turn ended".to_owned();
+    let reason =
+        "3 workers in a row were lost while they ran it, before an iteration ended".to_owned();
     assert_eq!(lose(&store, "f", 0), Returned::Paused { reason: reason.clone() });
     let (status, record) = stored(&store, "s");
     assert_eq!((status.as_str(), record.reason), ("paused", reason));

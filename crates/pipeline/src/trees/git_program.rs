@@ -218,7 +218,7 @@ fn code(doing: &'static str, how: How, timeout: Duration) -> Result<i32, TreeErr
             return Err(TreeError::TookTooLong { doing, after: timeout });
         }
         How::Killed { signal } => format!("git was killed by signal {signal}"),
-        How::WantedTerminal => "git wanted to ask on the terminal".to_owned(),
+        How::WantedTerminal => "git asked for input on the terminal".to_owned(),
         How::NotStarted { cause } => cause.to_string(),
     };
     Err(TreeError::Failed { doing, said })

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::limits::{TREE_INDEX_BYTES_MAX, TREE_REFS_KEPT};
 
-const KEEPING: &str = "keep the work tree";
+const KEEPING: &str = "save the work tree";
 const RESTORING: &str = "restore the work tree";
 
 /// Keeps the work tree of one session, under one lease.
@@ -143,7 +143,7 @@ impl GitTrees {
             NotPushed::Because(error) => error,
             NotPushed::NotForward => TreeError::Refused {
                 remote: self.remote.address().to_owned(),
-                said: format!("`{}` exists there already", name(number)),
+                said: format!("`{}` already exists", name(number)),
             },
         })?;
         sent.drain(..too_many);

@@ -16,7 +16,7 @@ use super::head::HeadState;
 use super::repository::Repositories;
 use crate::limits::{FOLDER_CHANGE_TICK, TREE_BYTES_MAX, TREE_FILES_MAX};
 
-const KEEPING: &str = "keep the work tree";
+const KEEPING: &str = "save the work tree";
 const LISTING: &str = "list the files of the work tree";
 
 /// The folder whose files go into the session store.
@@ -73,7 +73,7 @@ impl WorkListing {
         listed.dedup();
         if listed.len() > TREE_FILES_MAX {
             let said = format!(
-                "{} files differ from the last commit, and at most {TREE_FILES_MAX} are kept",
+                "{} files differ from the last commit; the limit is {TREE_FILES_MAX}",
                 listed.len()
             );
             return Err(TreeError::Failed { doing: KEEPING, said });

@@ -160,7 +160,7 @@ impl Carriable {
             Ok(()) => Ok(()),
             Err(NotPushed::Because(error)) => Err(error.into()),
             Err(NotPushed::NotForward) => {
-                let said = format!("`{to}` exists there already");
+                let said = format!("`{to}` already exists");
                 Err(TreeError::Refused { remote: remote.address().to_owned(), said }.into())
             }
         }

@@ -21,7 +21,7 @@ pub struct WorkPlace {
     pub store: PathBuf,
     /// A file for our own index of this work tree.
     pub index: PathBuf,
-    /// The file that the process locks which uses the work tree.
+    /// The file that is locked by the process that uses the work tree.
     pub lock: PathBuf,
 }
 
