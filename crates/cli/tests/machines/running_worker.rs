@@ -67,7 +67,7 @@ impl RunningWorker {
     pub(crate) fn id(&self) -> Option<String> {
         let said = fs::read_to_string(&self.output).unwrap_or_default();
         let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let joined = events.filter(|event| event["event"] == "joined").last()?;
+        let joined = events.rev().find(|event| event["event"] == "joined")?;
         joined["worker"].as_str().map(str::to_owned)
     }
 
