@@ -208,7 +208,7 @@ pub const FIELDS: &[FieldSpec] = &[
         "which attempt of the request it is, from 1: a failed request is sent again",
     ),
     field("tokens", &["llm_tokens"], FieldKind::Number, "tokens of the response"),
-    field("usage", &[], FieldKind::Json, "tokens of the response, by kind: input, output, cache"),
+    free("usage", &[], FieldKind::Json, "tokens of the response, by kind: input, output, cache"),
     field("permission_level", &["perm_level"], FieldKind::Text, "allow, ask or deny, before hooks"),
     free("permission_rule", &["perm_rule"], FieldKind::Text, "the rule that matched, if any"),
     free("permission_suggestions", &[], FieldKind::Json, "rules the user could add"),

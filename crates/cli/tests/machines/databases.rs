@@ -57,7 +57,8 @@ fn full_disk(task: &Task<'_>, audit: &mut Audit) {
             continue;
         }
         let said = session.complaints();
-        if !said.contains("no space left") || !said.contains("space on the disk of the database server")
+        if !said.contains("no space left")
+            || !said.contains("space on the disk of the database server")
         {
             audit.found(Violation::WrongAnswer, format!("the disk is full: {said}"));
         }

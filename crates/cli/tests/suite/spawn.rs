@@ -182,7 +182,6 @@ hooks:
     }
 }
 
-// Conformance: agent-pipelines-002, agent-pipelines-046
 #[test]
 fn a_loop_that_names_a_guard_of_the_user_as_its_prompt_does_not_remove_it() {
     let hooks = "hooks: {on_iteration_complete: [{id: review, type: spawn, pipeline: review}]}\n";
@@ -206,6 +205,7 @@ fn a_loop_that_names_a_guard_of_the_user_as_its_prompt_does_not_remove_it() {
     );
 }
 
+// Conformance: agent-pipelines-002, agent-pipelines-046
 #[test]
 fn fire_and_forget_does_not_block_and_is_not_lost_at_the_end() {
     let sandbox = reviewing(

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::interrupts::{Left, start, until};
 use crate::shared_store::{at, empty_in};
 use crate::support::Sandbox;
+use crate::workers::committed;
 
 /// A server with its own clock, and a project whose store is there.
 fn apart(sandbox: Sandbox) -> (Cluster, Sandbox) {
@@ -36,7 +37,7 @@ fn the_deadline_of_a_question_follows_the_clock_of_the_server() {
         assert!(off.as_secs() < 120, "{server}: it ends at {ends}, expected {expected}");
         let shown = sandbox.run(&["approvals"]).stdout;
         assert!(shown.contains("29 min") || shown.contains("30 min"), "{server}: {shown}");
-        // For whoever looks an hour later it is over.
+        // An hour later it is over.
         cluster.set_clock(later);
         assert!(waiting().is_null(), "{server}: {}", waiting());
         let late = sandbox.run(&["approve", question["id"].as_str().unwrap()]);
@@ -76,9 +77,8 @@ fn lists_and_pruning_follow_the_clock_of_the_server() {
 
 #[test]
 fn what_is_stored_of_sessions_on_workers_follows_the_clock_of_the_server() {
-    let (cluster, sandbox) = apart(Sandbox::new().file(
-        "loop.yaml",
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $$ > pid; exec sleep 1000'}\n",
+    let (cluster, sandbox) = apart(committed(
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $$ > $CHECKOUT/pid; exec sleep 1000'}\n",
     ));
     cluster.set_clock("+1h");
     let database = cluster.sql(

@@ -392,7 +392,7 @@ fn a_machine_ends_what_its_dead_worker_left_before_it_takes_another_session() {
     let next = fleet.machine(0).hookwright(&["run", "loop.yaml", "--session", "next"]);
     assert!(next.status.success(), "{next:?}");
     assert!(
-        errors(&next).contains("what a dead session had left running on this machine"),
+        errors(&next).contains("processes that a killed session had left running on this machine"),
         "{next:?}"
     );
     assert!(!agent_runs(fleet.machine(0)));

@@ -30,9 +30,12 @@ fn project(text: &str) -> Sandbox {
 }
 
 /// A project with this loop, whose programs know the checkout.
-fn committed(text: &str) -> Sandbox {
-    let files = Sandbox::new().file("loop.yaml", text).file(".gitignore", "/built\n/go\n/pid\n");
-    let sandbox = with_remote(files);
+pub(crate) fn committed(text: &str) -> Sandbox {
+    committed_files(Sandbox::new().file("loop.yaml", text))
+}
+
+fn committed_files(files: Sandbox) -> Sandbox {
+    let sandbox = with_remote(files.file(".gitignore", "/built\n/go\n/pid\n"));
     let checkout = sandbox.path("").to_string_lossy().into_owned();
     sandbox.set("CHECKOUT", &checkout)
 }
@@ -359,6 +362,10 @@ fn a_worker_needs_a_store_that_other_machines_reach() {
     let sandbox = project(LOOP);
     let ran = sandbox.run(&["worker", "--project", "shop"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("there is no folder `shop`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`shop` is neither a folder nor the name of the project"),
+        "{}",
+        ran.stderr
+    );
     drop(start(&sandbox, &["worker"]));
 }

@@ -117,6 +117,7 @@ impl Pulse {
             }
         }
         if self.is_dead {
+            self.due = None;
             return vec![PulseStep::Die];
         }
         steps.extend(self.contact.changed_order(now).map(PulseStep::Give));

@@ -165,7 +165,7 @@ fn a_session_whose_claim_was_not_answered_is_run() {
 #[test]
 fn a_store_that_takes_no_connections_for_a_moment_is_waited_for() {
     let apart = Apart::with(
-        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> log'}\n",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo turn >> $CHECKOUT/log'}\n",
     );
     let mut first = apart.worker();
     hears(&mut first, "joined");

@@ -1,7 +1,7 @@
 //! Session processes that are killed while their worker lives: what they had taken themselves is
 //! free for the next one.
 
-use super::{hears, is, kill, session, submit, worker, write};
+use super::{committed_files, hears, is, kill, project, session, submit, worker, write};
 use crate::interrupts::{Left, until};
 use crate::runs::lines;
 use crate::shared_store::shared;
@@ -21,17 +21,18 @@ fn killed_process(sandbox: &Sandbox) {
 
 #[test]
 fn the_child_session_of_a_killed_session_process_continues_too() {
-    let inner = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'echo $HOOKWRIGHT_ATTEMPT >> log; if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi'}\n";
+    let inner = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'cd $CHECKOUT; echo $HOOKWRIGHT_ATTEMPT >> log; if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi'}\n";
     let outer = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'true'}\nhooks: {session:start: [{id: child, type: spawn, pipeline: inner, await: true}]}\n";
-    let sandbox = shared(Sandbox::new().file("loop.yaml", outer).file("loops/inner.yaml", inner));
+    let files = Sandbox::new().file("loop.yaml", outer).file("loops/inner.yaml", inner);
+    let sandbox = shared(committed_files(files));
     killed_process(&sandbox);
     assert_eq!(lines(&sandbox, "log"), ["1", "2"]);
 }
 
 #[test]
 fn a_task_that_a_killed_session_process_was_completing_is_completed_by_the_next_one() {
-    let text = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: '$HOOKWRIGHT_BIN task done 1 >> log 2>&1'}\nhooks: {task:complete: [{id: tests, command: 'if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi', await: true}]}\n";
-    let sandbox = shared(Sandbox::new().file("loop.yaml", text));
+    let text = "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: '$HOOKWRIGHT_BIN task done 1 >> $CHECKOUT/log 2>&1'}\nhooks: {task:complete: [{id: tests, command: 'cd $CHECKOUT; if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi', await: true}]}\n";
+    let sandbox = project(text);
     assert_eq!(sandbox.run(&["task", "add", "fix it"]).code, 0);
     killed_process(&sandbox);
     let (_, tasks) = sandbox.json(&["task", "list", "--all", "--json"]);

@@ -3,7 +3,7 @@
 use hookwright_postgres_server::Cluster;
 use serde_json::json;
 
-use super::{LOOP, hears, session, submit, worker};
+use super::{LOOP, committed, hears, session, submit, worker};
 use crate::interrupts::{Left, until};
 use crate::shared_store::{at, empty};
 use crate::support::{Ran, Sandbox};
@@ -11,8 +11,7 @@ use crate::support::{Ran, Sandbox};
 #[test]
 fn workers_are_listed_with_what_they_offer_and_run_and_dead_ones_until_others_have_it() {
     let database = empty();
-    let sandbox = at(Sandbox::new(), &Cluster::shared().address(&database));
-    let sandbox = sandbox.file("loop.yaml", LOOP);
+    let sandbox = at(committed(LOOP), &Cluster::shared().address(&database));
     assert_eq!(sandbox.run(&["store", "init"]).code, 0);
     let none = "no worker runs; start one with `hookwright worker`\n";
     assert_eq!(sandbox.run(&["workers"]), Ran::new(0, "", none));
