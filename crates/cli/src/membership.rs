@@ -2,6 +2,7 @@
 //! store there is nothing to do.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hookwright_engine::variables::Environment;
@@ -60,7 +61,7 @@ impl Membership {
             }) => {}
             SessionMessage::Order(GivenOrder { order: Order::End, why }) => {
                 talk.talk(format!("{why}: ending the session\n"));
-                interrupt_this_process(false);
+                interrupt_this_process(1);
             }
             SessionMessage::Order(GivenOrder { order: Order::Kill, .. })
             | SessionMessage::Wake
@@ -198,7 +199,7 @@ pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn(), talk: 
         SessionMessage::Order(given) => given,
         // Whatever waits for something in the store hears it itself.
         SessionMessage::Wake | SessionMessage::Beat { .. } => return,
-        SessionMessage::Stop { times } => return interrupt_this_process(*times > 1),
+        SessionMessage::Stop { times } => return interrupt_this_process(*times),
     };
     if given.order == Order::Kill {
         no_wait();
@@ -213,12 +214,15 @@ pub(crate) fn obey_at_once(message: &SessionMessage, no_wait: &impl Fn(), talk: 
     });
 }
 
-/// Does what `hookwright stop` does on the same machine.
-fn interrupt_this_process(exits_at_once: bool) {
+/// Does what `hookwright stop` does on the same machine. From the second request on, which may come
+/// by itself, this process exits at once.
+fn interrupt_this_process(times: u64) {
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
     let this = Leader { pid: std::process::id() };
     let Some(start_time) = this.start_time() else { return };
+    let requests = REQUESTS.fetch_add(times, Ordering::Relaxed) + times;
     let _ = this.terminate(start_time);
-    if exits_at_once {
+    if requests > 1 {
         // It may receive two quick signals as one, so repeat until it exits.
         let repeat = move || {
             loop {
