@@ -1,6 +1,7 @@
 //! [`Namespaces`]: the first process of a machine, with host name, mounts and process ids of its
 //! own. It ends at the end of its standard input, and the kernel then ends all others.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal};
 
-use crate::process::{children, is_zombie};
+use crate::process::{children, is_stopped, is_waiting_in_kernel, is_zombie};
 
 /// How to allow what is forbidden.
 const HELP: &str = "tests of several machines need Linux namespaces, which this machine does not \
@@ -83,8 +84,14 @@ impl Namespaces {
 
     /// Stops all processes inside, at once.
     pub(crate) fn stop(&self) {
-        let is_running = |pid: &Pid| !crate::process::is_stopped(*pid);
+        let mut asked = HashSet::new();
         loop {
+            // One that waits in the kernel stops before it runs on. While its new child is stopped
+            // and has no program yet, it waits until both continue.
+            let is_running = |pid: &Pid| {
+                let is_held = asked.contains(pid) && is_waiting_in_kernel(*pid);
+                !is_held && !is_stopped(*pid)
+            };
             let all = self.processes().into_iter().chain([self.init]);
             let running: Vec<Pid> = all.filter(is_running).collect();
             if running.is_empty() {
@@ -93,6 +100,7 @@ impl Namespaces {
             // A process that was started meanwhile is found in the next round.
             for pid in running {
                 let _ = rustix::process::kill_process(pid, Signal::STOP);
+                asked.insert(pid);
             }
         }
     }

@@ -149,6 +149,11 @@ pub(crate) fn is_stopped(pid: Pid) -> bool {
     matches!(state(pid), None | Some('T' | 't' | 'Z' | 'X'))
 }
 
+/// Whether it waits in the kernel, where no signal but SIGKILL reaches it.
+pub(crate) fn is_waiting_in_kernel(pid: Pid) -> bool {
+    state(pid) == Some('D')
+}
+
 pub(crate) fn is_zombie(pid: Pid) -> bool {
     matches!(state(pid), None | Some('Z' | 'X'))
 }

@@ -138,3 +138,19 @@ fn a_remote_refuses_disappears_and_comes_back() {
     let _ = text(&a.shell(push));
     assert_eq!(lab.remote().refs("refs/heads/"), ["refs/heads/main", "refs/heads/more"]);
 }
+
+#[test]
+fn a_machine_is_stopped_while_a_process_of_it_waits_for_the_program_of_its_new_child() {
+    let lab = lab();
+    let a = lab.machine("a");
+    // The child of `vfork` has no program yet, and its parent waits for that.
+    let line = "setsid python3 -c 'import ctypes; libc = ctypes.CDLL(None); \
+                libc.vfork() or libc.sleep(1000)' > /dev/null 2>&1 & true";
+    let _ = text(&a.shell(line));
+    let waits =
+        "pgrep --runstates D python3 > /dev/null && pgrep --runstates S python3 > /dev/null";
+    until("the parent waits", || a.shell(waits).status.success());
+    a.stop();
+    a.resume();
+    let _ = text(&a.shell(waits));
+}
