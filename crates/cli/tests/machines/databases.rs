@@ -43,9 +43,8 @@ fn full_disk(task: &Task<'_>, audit: &mut Audit) {
         return;
     };
     let running = start(&fleet, 4);
-    let has_begun = |number: usize| fleet.has_logged(&format!("start|turn|s{number}|"));
-    while !(0..running.len()).all(has_begun) {
-        sleep(Duration::from_millis(5));
+    for number in 0..running.len() {
+        fleet.wait_until_logged(&format!("start|turn|s{number}|"));
     }
     fleet.cluster.fill_disk();
     audit.made("servers whose disk ran full");
@@ -102,9 +101,7 @@ fn refusing(
         fleet.cluster.sql(database, &statement.replace('@', &fleet.database));
     };
     let mut session = fleet.run(0, "s", "long.yaml");
-    while !fleet.has_logged("start|turn|s|agent|2") {
-        sleep(Duration::from_millis(5));
-    }
+    fleet.wait_until_logged("start|turn|s|agent|2");
     sql(begin);
     // Settings count for new connections.
     fleet.relays[0].cut();

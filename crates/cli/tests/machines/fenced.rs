@@ -19,9 +19,7 @@ pub(crate) fn stopped_until_dead(task: &Task<'_>) -> Audit {
     for number in 0..task.kills {
         let fleet = Fleet::with_beat(task.program, &["a", "b"], BEAT);
         let mut session = fleet.run(0, "s", "long.yaml");
-        while !fleet.has_logged("start|turn|s|agent|2||1") {
-            sleep(Duration::from_millis(5));
-        }
+        fleet.wait_until_logged("start|turn|s|agent|2||1");
         let is_machine = number % 2 == 0;
         match is_machine {
             true => fleet.machines[0].stop(),

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use hookwright_events::{RunEvent, TaskState};
 use hookwright_machine_lab::{Lab, Machine, MachineIdentity, MachineProcess};
@@ -14,6 +15,9 @@ use hookwright_store::{
 
 /// The project's name, under which the store keeps everything.
 pub(crate) const PROJECT: &str = "shop";
+
+/// How long a busy machine may need for what is to be logged.
+const LOG_WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// Machines that share a database of a server of their own.
 pub(crate) struct Fleet {
@@ -167,6 +171,15 @@ impl Fleet {
     pub(crate) fn has_logged(&self, words: &str) -> bool {
         let text = fs::read_to_string(self.lab.shared_folder().join("log")).expect("a log");
         text.lines().any(|line| line.contains(words))
+    }
+
+    /// Waits until the log has a line with these words.
+    pub(crate) fn wait_until_logged(&self, words: &str) {
+        let began = Instant::now();
+        while !self.has_logged(words) {
+            assert!(began.elapsed() < LOG_WAIT_MAX, "waited in vain for `{words}` in the log");
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// Whole lines that processes of this session have printed.

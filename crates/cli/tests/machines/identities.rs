@@ -83,9 +83,7 @@ fn keep_out(fleet: &Fleet, other: usize, audit: &mut Audit) {
 }
 
 fn wait_for_the_second_turn(fleet: &Fleet) {
-    while !fleet.has_logged("start|turn|s|agent|2") {
-        sleep(Duration::from_millis(5));
-    }
+    fleet.wait_until_logged("start|turn|s|agent|2");
 }
 
 /// Lets the long session end.

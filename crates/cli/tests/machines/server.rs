@@ -80,9 +80,7 @@ pub(crate) fn start(fleet: &Fleet, sessions: usize) -> Vec<RunningSession> {
             fleet.run(number % machines, &format!("s{number}"), file)
         })
         .collect();
-    while !fleet.has_logged("start|turn") {
-        sleep(Duration::from_millis(5));
-    }
+    fleet.wait_until_logged("start|turn");
     running
 }
 
