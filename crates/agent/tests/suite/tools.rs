@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hookwright_agent::input_schema::validate;
 use hookwright_agent::tool::{Tool, ToolCall, ToolEnd, Touches};
@@ -124,7 +125,10 @@ async fn run(tool: &Arc<dyn Tool>, input: &Value, cancel: &CancellationToken) ->
     if let Touches::Refused(error) = judged {
         return refused(error);
     }
-    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, run_id: "tool-1", cancel })
+    // A tool that takes too long ends every process that carries its name, also those of other tests.
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let run_id = format!("tool-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+    tool.run(ToolCall { id: "toolu_1", input: &input, judged: &judged, run_id: &run_id, cancel })
         .await
 }
 

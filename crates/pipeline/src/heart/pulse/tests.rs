@@ -311,7 +311,7 @@ fn lost_leases_are_told_and_a_dead_worker_does_nothing_more() {
     let reply = BeatReply { is_living: false, ..reply };
     let answered = Happened::Answered { sent: world.now, reply };
     assert_eq!(world.pulse.advance(answered, world.now), [PulseStep::Die]);
-    assert_eq!(world.pulse.pause(world.now + 10 * BEAT), BEAT, "it waits");
+    assert!(world.pulse.pause(world.now + 10 * BEAT) > Duration::ZERO, "it waits");
     world.now += 100 * BEAT;
     assert_eq!(world.pulse.advance(Happened::Nothing, world.now), []);
 }
