@@ -25,6 +25,12 @@ use super::statement::Statement;
 use super::{connection, schema, unexpected};
 use crate::{StoreError, limits};
 
+/// How long the first connection is tried again.
+const FIRST_TRIES: Duration = Duration::from_millis(500);
+
+/// Pause between two such tries.
+const FIRST_TRY_PAUSE: Duration = Duration::from_millis(100);
+
 /// The result of a call, before it is read.
 pub(super) type ServerAnswer = Result<Vec<Row>, CallFailure>;
 
@@ -60,7 +66,7 @@ impl ConnectionThread {
             };
             let mut server = Server { access, patience, ear, clock: clock_of_server, client: None };
             runtime.block_on(async {
-                match server.open().await {
+                match server.open_at_first().await {
                     Ok(client) => {
                         server.client = Some(client);
                         let _ = opened.send(Ok(()));
@@ -215,6 +221,19 @@ impl Server {
         match timeout(call_max, called).await {
             Ok(rows) => rows.map_err(|error| failure::of_statement(&self.access, &error)),
             Err(_) => Err(CallFailure::Lost(format!("no answer within {call_max:?}"))),
+        }
+    }
+
+    /// Opens the first connection. No command fails because one connection was lost, but it soon
+    /// says that the server is away.
+    async fn open_at_first(&self) -> Result<Client, CallFailure> {
+        let began = Instant::now();
+        loop {
+            match self.open().await {
+                Err(CallFailure::Lost(_)) if began.elapsed() < FIRST_TRIES => {}
+                opened => return opened,
+            }
+            sleep(FIRST_TRY_PAUSE).await;
         }
     }
 
