@@ -1,5 +1,5 @@
 //! The process of a session, from the inside: it continues the session as `resume` does, obeys its
-//! worker, and ends with it. If the worker stands still, a watchdog gives the orders.
+//! worker, and ends with it. If the worker stalls, a watchdog gives the orders.
 
 use std::io::{BufRead, stdin};
 use std::sync::{Arc, OnceLock};
